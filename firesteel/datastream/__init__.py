@@ -1,5 +1,7 @@
 """The DataStream API, with the names and modules of PyFlink's."""
 
+from firesteel.datastream.async_io import async_retry_predicates, async_retry_strategies
+from firesteel.datastream.async_io.async_data_stream import AsyncDataStream
 from firesteel.datastream.checkpoint_config import CheckpointConfig
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
 from firesteel.datastream.data_stream import DataStream
@@ -8,6 +10,9 @@ from firesteel.datastream.externalized_checkpoint_retention import ExternalizedC
 from firesteel.datastream.functions import (
     AggregateFunction,
     AllWindowFunction,
+    AsyncFunction,
+    AsyncRetryPredicate,
+    AsyncRetryStrategy,
     BroadcastProcessFunction,
     CheckpointedFunction,
     CheckpointListener,
@@ -65,6 +70,10 @@ __all__ = [
     "AggregateFunction",
     "AllWindowFunction",
     "AllWindowedStream",
+    "AsyncDataStream",
+    "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
     "BroadcastConnectedStream",
     "BroadcastProcessFunction",
     "BroadcastStream",
@@ -119,4 +128,6 @@ __all__ = [
     "WindowAssigner",
     "WindowFunction",
     "WindowedStream",
+    "async_retry_predicates",
+    "async_retry_strategies",
 ]

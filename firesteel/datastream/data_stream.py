@@ -31,6 +31,7 @@ from firesteel.datastream.functions import (
 )
 from firesteel.datastream.state import MapStateDescriptor
 from firesteel.datastream.streams.call_site import user_call_site
+from firesteel.datastream.streams.coroutine_check import refuse_coroutines
 from firesteel.datastream.streams.data_stream_sink import DataStreamSink
 from firesteel.datastream.streams.operator_settings import OperatorSettings
 from firesteel.datastream.streams.output_types import to_type_info
@@ -316,6 +317,7 @@ class DataStream(OperatorSettings, Generic[T_co]):
         """Calls a SinkFunction with each record."""
         if isinstance(sink_func, Sink):
             return self.sink_to(sink_func)
+        refuse_coroutines("add_sink", sink_func)
         if not isinstance(sink_func, SinkFunction):
             raise TypeError(f"add_sink needs a SinkFunction or a Sink, got {_shown(sink_func)}.")
         return self.sink_to(SinkFunctionSink(sink_func))
@@ -447,6 +449,7 @@ class DataStream(OperatorSettings, Generic[T_co]):
 
 def check_function(method: str, func: Any, function_class: type[Function]) -> None:
     """Raises an error unless the argument is a function object of the right class or a callable."""
+    refuse_coroutines(method, func)
     if isinstance(func, function_class):
         return
     if isinstance(func, type) and issubclass(func, Function):

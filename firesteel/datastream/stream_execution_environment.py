@@ -31,6 +31,7 @@ from firesteel.datastream.execution_mode import RuntimeExecutionMode
 from firesteel.datastream.executor import PipelineExecutor, default_configuration, resolve_executor
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 from firesteel.datastream.streams.call_site import user_call_site
+from firesteel.datastream.streams.coroutine_check import refuse_coroutines_of
 from firesteel.datastream.streams.operator_settings import check_max_parallelism
 from firesteel.datastream.streams.output_types import conform, to_type_info
 from firesteel.formats.avro.file import AvroInputFormat
@@ -379,6 +380,7 @@ class StreamExecutionEnvironment:
     # ---- for the other classes of this package ------------------------------------------------------
 
     def _add_operator(self, transformation: Transformation) -> None:
+        refuse_coroutines_of(transformation)
         self._transformations.append(transformation)
 
     def _configured_max_parallelism(self) -> int | None:

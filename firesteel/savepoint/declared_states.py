@@ -115,6 +115,17 @@ class _OpeningContext:
         )
         self.runtime_context = StreamingRuntimeContext(subtask, descriptor, self.backend, self._metrics)
 
+    @property
+    def event_loop(self) -> Any:
+        """Not there: operators with async functions are not opened."""
+        raise NotImplementedError
+
+    def wakeup(self) -> None:
+        """Nobody waits."""
+
+    def wait_for_results(self) -> None:
+        """Nothing is called."""
+
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
         """There is no downstream."""
 

@@ -21,6 +21,7 @@ from firesteel.testing.clock import FakeClock
 from firesteel.testing.environment import collect, test_environment
 from firesteel.testing.eventually import eventually
 from firesteel.testing.function_harnesses import (
+    AsyncFunctionHarness,
     CoProcessFunctionHarness,
     KeyedCoProcessFunctionHarness,
     KeyedProcessFunctionHarness,
@@ -37,6 +38,7 @@ __all__ = [
     "EOF",
     "PAUSE",
     "WATERMARK",
+    "AsyncFunctionHarness",
     "At",
     "BroadcastHarness",
     "BroadcastProcessFunctionHarness",

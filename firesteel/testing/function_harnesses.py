@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from firesteel.common.time import Time
+from firesteel.datastream.async_io.async_retry_strategies import NO_RETRY_STRATEGY
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.functions import (
+    AsyncFunction,
+    AsyncRetryStrategy,
     CoProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
@@ -18,6 +22,7 @@ from firesteel.graph.transformation import (
     SideOutputTransformation,
     TwoInputTransformation,
 )
+from firesteel.runtime.operators.async_wait.operator import AsyncWaitSpec
 from firesteel.runtime.operators.co import CoProcessSpec
 from firesteel.runtime.operators.inline import ProcessSpec
 from firesteel.testing.broadcast_harness import BroadcastHarness
@@ -25,6 +30,7 @@ from firesteel.testing.clock import FakeClock
 from firesteel.testing.harness import OneInputHarness, OperatorHarness, TwoInputHarness
 
 __all__ = [
+    "AsyncFunctionHarness",
     "CoProcessFunctionHarness",
     "KeyedCoProcessFunctionHarness",
     "KeyedProcessFunctionHarness",
@@ -66,6 +72,41 @@ class KeyedProcessFunctionHarness(OneInputHarness):
         _check(function, KeyedProcessFunction)
         name = type(function).__name__
         super().__init__(ProcessSpec(function), (key_selector,), clock=clock, name=name, **options)
+
+
+class AsyncFunctionHarness(OneInputHarness):
+    """Runs an AsyncFunction alone, on an event loop whose time is that of the clock.
+
+    Timeouts, retries and ``asyncio.sleep`` take no real time: ``advance`` moves the clock. A function that reads from
+    a socket cannot run here.
+
+    >>> import asyncio
+    >>> class Slow(AsyncFunction):
+    ...     async def async_invoke(self, value):
+    ...         await asyncio.sleep(value)
+    ...         return [value]
+    >>> with AsyncFunctionHarness(Slow(), is_ordered=False) as harness:
+    ...     harness.process_elements([3, 1, 2])
+    ...     harness.advance(2500)
+    ...     harness.output
+    [1, 2]
+    """
+
+    def __init__(
+        self,
+        function: AsyncFunction[Any, Any],
+        *,
+        timeout: Time | None = None,
+        capacity: int = 100,
+        retry_strategy: AsyncRetryStrategy[Any] = NO_RETRY_STRATEGY,
+        is_ordered: bool = True,
+        clock: FakeClock | None = None,
+        **options: Any,
+    ):
+        _check(function, AsyncFunction)
+        timeout_ms = 0 if timeout is None else timeout.to_milliseconds()
+        spec = AsyncWaitSpec(function, timeout_ms, capacity, retry_strategy, is_ordered)
+        super().__init__(spec, clock=clock, name=type(function).__name__, **options)
 
 
 class CoProcessFunctionHarness(TwoInputHarness):

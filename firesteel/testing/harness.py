@@ -22,6 +22,7 @@ from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.metrics import Counter
 from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import StreamOperator
+from firesteel.runtime.operators.deferring import DeferringOperator
 from firesteel.runtime.state.registry import configured_backend
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.timers import InternalTimerService, TimerQueue
@@ -31,6 +32,7 @@ from firesteel.testing.clock import FakeClock
 from firesteel.testing.snapshots import HarnessSnapshot, take_snapshot
 from firesteel.testing.source import At
 from firesteel.testing.stored_values import visible_value
+from firesteel.testing.virtual_event_loop import ManualEventLoop
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -104,7 +106,7 @@ class OperatorHarness:
             # so that the subtasks of an attempt, a harness each, know each other
             run_id=run_id or job_id,
         )
-        services = _HarnessServices(self.clock)
+        services = self._services = _HarnessServices(self.clock, self._settle)
         self._captured = _Capture()
         keeps_objects = configured_backend(settings).keeps_objects
         created = spec.create(OperatorRuntime(task.execution, _WATERMARK_INTERVAL_MS, keeps_objects))
@@ -135,6 +137,7 @@ class OperatorHarness:
             self._is_open = True
             self._consumer.open()
             self._chained.open()
+            self._settle()
         return self
 
     def finish(self) -> None:
@@ -142,6 +145,9 @@ class OperatorHarness:
         self.open()
         for index in range(self._inputs):
             self._process_watermark(index, MAX_WATERMARK)
+        operator = self._chained.operator
+        if isinstance(operator, DeferringOperator) and not operator.is_drained:
+            raise RuntimeError("Calls are under way: advance the clock until they are done, then finish.")
         if isinstance(self._chained.operator, StreamOperator):
             self._chained.operator.finish()
 
@@ -305,8 +311,17 @@ class OperatorHarness:
         if loop is None:
             loop = self._loops[index, with_timestamps] = self._compile(index, with_timestamps)
         loop([value], None if timestamp is None else [timestamp])
+        self._settle()
         # a processing-time timer set for a time that has passed fires at once
         self.clock.advance(0)
+
+    def _settle(self) -> None:
+        """Lets calls of async functions go as far as they can, and emits their results."""
+        operator = self._chained.operator
+        self._services.event_loop.run_ready()
+        while isinstance(operator, DeferringOperator) and operator.has_results:
+            operator.emit_results()
+            self._services.event_loop.run_ready()
 
     def _compile(self, index: int, with_timestamps: bool) -> Loop:
         target: Any = self._chained if index == 0 else SecondInput(self._chained)
@@ -320,6 +335,7 @@ class OperatorHarness:
     def _process_watermark(self, index: int, timestamp: int) -> None:
         self.open()
         self._valve.advance(index, timestamp)
+        self._settle()
 
 
 class OneInputHarness(OperatorHarness):
@@ -360,8 +376,9 @@ class TwoInputHarness(OperatorHarness):
 class _HarnessServices:
     """What a task gives to its chain, here a fake clock and endless room."""
 
-    def __init__(self, clock: FakeClock):
+    def __init__(self, clock: FakeClock, settle: Callable[[], None]):
         self._clock = clock
+        self.event_loop = ManualEventLoop(clock, settle)
         self.turn = Turn()
         self.input_clock = InputClock(clock.monotonic_ms)
 
@@ -376,6 +393,12 @@ class _HarnessServices:
 
     def schedule_after(self, delay: int, callback: Callable[[], None]) -> None:
         self._clock.schedule_after(delay, callback)
+
+    def wakeup(self) -> None:
+        """Not needed: the harness looks for results after every step."""
+
+    def wait_for_results(self) -> None:
+        self.event_loop.run_ready()
 
     def make_room(self) -> None:
         """There is always room."""

@@ -18,6 +18,7 @@ from firesteel.runtime.time.timers import InternalTimerService, Triggerable
 from firesteel.runtime.time.turns import Turn
 from firesteel.spi.execution_traits import PIPELINED
 from firesteel.testing.clock import FakeClock
+from firesteel.testing.virtual_event_loop import ManualEventLoop
 
 __all__ = ["FAKE_RUNTIME", "FakeClock", "FakeOperatorContext", "FakeRuntimeContext"]
 
@@ -93,6 +94,14 @@ class FakeOperatorContext:
         self.timer_services: dict[str, InternalTimerService] = {}
         self.turn = Turn()
         self.input_clock = InputClock(self.clock.monotonic_ms)
+        self.event_loop = ManualEventLoop(self.clock, self.wakeup)
+
+    def wakeup(self) -> None:
+        """Nobody waits."""
+
+    def wait_for_results(self) -> None:
+        """Lets calls go as far as they can."""
+        self.event_loop.run_ready()
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Keeps records."""

@@ -36,6 +36,7 @@ from firesteel.runtime.model.elements import (
 )
 from firesteel.runtime.model.serialization import serialize_records
 from firesteel.runtime.network.gate import InputChannel
+from firesteel.runtime.operators.deferring import DeferringOperator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksOperator
@@ -394,6 +395,7 @@ class EpochTask(StageTask):
 
     def _end_reading(self) -> None:
         """All input of the epoch has been processed: event time goes as far as it can, and timers fire."""
+        self._await_results()
         source = self.task.source
         # one that has records it may not read is not idle
         has_all = source is None or (self._ran_dry and not source.is_ahead)
@@ -405,6 +407,15 @@ class EpochTask(StageTask):
             if source is not None:
                 source.report_alignment()
         self.run_timers()
+        self._await_results()
+
+    def _await_results(self) -> None:
+        """Waits for calls of async functions: what is read in an epoch is in its results."""
+        for chained in self.task.chain:
+            if isinstance(chained.operator, DeferringOperator):
+                self.task.at_work = chained
+                self.act(chained.operator.drain)
+        self.task.at_work = None
 
     def _finish_sinks(self) -> None:
         """No record follows in this run: what sinks hold must not stay invisible until the next one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import struct
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -13,6 +14,8 @@ from firesteel.config import pipeline_options
 from firesteel.execution.stages.errors import StageTaskError
 from firesteel.execution.stages.exchange_rows import BATCH, EVENTS, REPORT, ExchangeRow, pack_number, pack_row
 from firesteel.execution.stages.task_commands import StageTaskDescriptor
+from firesteel.process.concurrency import SYSTEM
+from firesteel.process.event_loop import EventLoopThread
 from firesteel.runtime.chain.running_operator import RunningOperator
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.codegen.inlining import register_inline_expressions
@@ -47,6 +50,7 @@ at one go before they are put aside on disk."""
 
 _UNLIMITED = 1 << 62
 _WRITER_WAIT_S = 0.001
+_INTERRUPT_CHECK_S = 0.1
 _LENGTH = struct.Struct("<I")
 _IN_MEMORY = 1 << 20
 
@@ -100,6 +104,9 @@ class StageTask:
         self.clock: Clock = SystemClock() if clock is None else clock
         self.snapshots = InlineSnapshots(task.configuration, task.job_id) if snapshots is None else snapshots
         self.timers = ProcessingTimers(self.clock)
+        self.event_loop = EventLoopThread(SYSTEM)
+        """Where async functions run."""
+        self._woken = threading.Event()
         self._sequences: dict[tuple[str, int], int] = {}
         self._aside: RowFile | None = None
         inputs = [
@@ -302,6 +309,17 @@ class StageTask:
             self._aside.write(part)
 
     # -- TaskServices -------------------------------------------------------------------------------
+
+    def wakeup(self) -> None:
+        """Ends a wait for results; may be called from any thread."""
+        self._woken.set()
+
+    def wait_for_wakeup(self) -> None:
+        """Waits until there are new results."""
+        # not for ever in one call, which could not be interrupted
+        while not self._woken.wait(_INTERRUPT_CHECK_S):
+            pass
+        self._woken.clear()
 
     def processing_time(self) -> int:
         """The wall clock in milliseconds."""

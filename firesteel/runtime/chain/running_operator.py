@@ -13,7 +13,7 @@ from firesteel.config import checkpointing_options, pipeline_options
 from firesteel.runtime.chain.context import StreamingRuntimeContext
 from firesteel.runtime.chain.first_loops import FirstLoops
 from firesteel.runtime.chain.output import TaskOutput
-from firesteel.runtime.codegen.at_work import AGGREGATE, WINDOW_FUNCTION, handles_results_of
+from firesteel.runtime.codegen.at_work import AGGREGATE, ASYNC_FUNCTION, WINDOW_FUNCTION, handles_results_of
 from firesteel.runtime.codegen.functions import method_of
 from firesteel.runtime.codegen.loops import Loop
 from firesteel.runtime.codegen.ownership import Ownership, Shape, ownership_of_type, shape_of
@@ -33,6 +33,7 @@ from firesteel.runtime.time.timers import BatchTimerService, InternalTimerServic
 from firesteel.runtime.time.turns import CUTTABLE
 
 if TYPE_CHECKING:
+    from firesteel.process.event_loop import EventLoop
     from firesteel.runtime.checkpoint.files import StateFileReader
     from firesteel.runtime.codegen.loops import LoopWriter
     from firesteel.runtime.model.assigned_state import TaskRestore
@@ -71,6 +72,19 @@ class ChainServices(Protocol):
 
     def make_room(self) -> None:
         """Lets consumers catch up where an output is full."""
+        ...
+
+    @property
+    def event_loop(self) -> EventLoop:
+        """The event loop of the slot."""
+        ...
+
+    def wakeup(self) -> None:
+        """Has the task look for results; may be called from any thread."""
+        ...
+
+    def wait_for_results(self) -> None:
+        """Waits in the middle of a turn until an operator has room, or where tasks take no turns, for a wakeup."""
         ...
 
     def open_state_files(self) -> StateFileReader:
@@ -313,6 +327,19 @@ class RunningOperator:
 
     # -- OperatorContext ----------------------------------------------------------------------------
 
+    @property
+    def event_loop(self) -> EventLoop:
+        """The event loop of the slot."""
+        return self._services.event_loop
+
+    def wakeup(self) -> None:
+        """Has the task look for results; may be called from any thread."""
+        self._services.wakeup()
+
+    def wait_for_results(self) -> None:
+        """Waits in the middle of a turn until the operator has room, or where tasks take no turns, for a wakeup."""
+        self._services.wait_for_results()
+
     def emit_in_turn(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> int:
         """Hands records to the operators downstream until the turn is over; returns how many of the last are left.
 
@@ -492,7 +519,7 @@ def _type_check(descriptor: OperatorDescriptor) -> Callable[[Any], None] | None:
     if validate is None:
         return None
 
-    @handles_results_of(WINDOW_FUNCTION, AGGREGATE)
+    @handles_results_of(WINDOW_FUNCTION, AGGREGATE, ASYNC_FUNCTION)
     def check(value: Any) -> None:
         problem = validate(value)
         if problem:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 __all__ = [
     "AGGREGATE",
+    "ASYNC_FUNCTION",
     "MATCH_FUNCTION",
     "TIMESTAMP_ASSIGNER",
     "TRIGGER",
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 AGGREGATE = "aggregate function"
+ASYNC_FUNCTION = "async function"
 MATCH_FUNCTION = "match function"
 TIMESTAMP_ASSIGNER = "timestamp assigner"
 TRIGGER = "trigger"

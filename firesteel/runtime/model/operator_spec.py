@@ -81,6 +81,11 @@ class OperatorSpec(ABC):
         return None
 
     @property
+    def awaits_functions(self) -> bool:
+        """Whether the operator calls coroutine functions; others cannot."""
+        return False
+
+    @property
     def has_broadcast_side(self) -> bool:
         """Whether the second input is a broadcast stream."""
         return False

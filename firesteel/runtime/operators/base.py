@@ -17,6 +17,7 @@ from firesteel.runtime.operators.checkpointed import (
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 
 if TYPE_CHECKING:
+    from firesteel.process.event_loop import EventLoop
     from firesteel.runtime.model.metrics import Counter, Gauge
     from firesteel.runtime.state.api.backend import KeyedStateBackend
     from firesteel.runtime.time.input_clock import InputClock
@@ -59,6 +60,19 @@ class OperatorContext(Protocol):
 
     runtime_context: Any
     """The RuntimeContext that user functions are opened with."""
+
+    @property
+    def event_loop(self) -> EventLoop:
+        """The event loop of the slot, for operators that call coroutines."""
+        ...
+
+    def wakeup(self) -> None:
+        """Has the task look for results; may be called from any thread."""
+        ...
+
+    def wait_for_results(self) -> None:
+        """Waits in the middle of a turn until the operator has room, or where tasks take no turns, for a wakeup."""
+        ...
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Hands records to the operators downstream; takes over the lists."""

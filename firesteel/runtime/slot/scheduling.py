@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from firesteel.runtime.task.task_metrics import BACKPRESSURED, IDLE
+from firesteel.runtime.task.task_metrics import BACKPRESSURED, BUSY, IDLE
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.deployment import TaskDeploymentDescriptor
@@ -92,8 +92,12 @@ def _can_run(task: Task, now: float) -> bool:
         return False
     times = task.times
     if not task.has_work(now):
-        if times is not None and times.state != IDLE:
-            times.enter(IDLE)
+        # one that waits for its calls, not for records, is what holds up the job
+        state = IDLE if task.can_read else BUSY
+        if state == BUSY:
+            task.input_clock.stop()
+        if times is not None and times.state != state:
+            times.enter(state)
         return False
     if not task.has_room():
         task.input_clock.stop()

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from firesteel.common.errors import RecordSerializationError, UserCodeError
 from firesteel.config.cluster_options import METRICS_INTERVAL
 from firesteel.process.concurrency import SYSTEM, Concurrency
+from firesteel.process.event_loop import EventLoopThread
 from firesteel.runtime.chain.output import TaskOutput
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.failure.failure_report import describe_failure
@@ -82,6 +83,8 @@ class TaskExecutor(SlotMessages):
         self._clock = clock
         self.monotonic = concurrency.monotonic
         """The clock of deadlines and delays, in seconds."""
+        self.event_loop = EventLoopThread(concurrency)
+        """Where async functions run."""
         self._wiring = wiring
         self._mails: deque[messages.JobMasterMessage] = deque()
         self._cancel_reason: str | None = None
@@ -395,7 +398,7 @@ class TaskExecutor(SlotMessages):
                 timeout = min(timeout, SINK_WAIT_S)
             elif task.source is not None and task.rank > self._waiting_rank:
                 ready = task.source.ready_at
-                if ready is not None and task.has_room():
+                if ready is not None and task.can_read and task.has_room():
                     timeout = min(timeout, ready - now)
         if timeout > 0:
             self._poller.poll(timeout)
@@ -422,7 +425,8 @@ class TaskExecutor(SlotMessages):
         task.input_clock.stop()
         try:
             while not task.has_room():
-                if not self._step(self.monotonic()) and not task.has_room():
+                relieved = task.relieve()
+                if not self._step(self.monotonic()) and not relieved and not task.has_room():
                     self._wait()
         finally:
             self._waiting_rank = before
@@ -538,6 +542,14 @@ class TaskExecutor(SlotMessages):
             accumulators = {}
 
     # -- TaskServices -------------------------------------------------------------------------------
+
+    def wakeup(self) -> None:
+        """Ends a wait of the slot's thread; may be called from any thread."""
+        self._poller.wakeup()
+
+    def wait_for_wakeup(self) -> None:
+        """Never needed: tasks take turns."""
+        raise AssertionError("a task of a slot does not wait for results")
 
     def processing_time(self) -> int:
         """The wall clock in milliseconds."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.chain.first_loops import FirstLoops
 from firesteel.runtime.chain.output import TaskOutput
@@ -32,6 +32,7 @@ from firesteel.runtime.model.state_handles import TaskStateSnapshot
 from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.partition import ResultPartition
 from firesteel.runtime.operators.base import StreamOperator
+from firesteel.runtime.operators.deferring import DeferringOperator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.state.registry import configured_backend
@@ -43,6 +44,9 @@ from firesteel.runtime.task.task_snapshots import TaskSnapshots
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.turns import MAX_TURN_S, Turn
 from firesteel.runtime.time.watermarks import create_valve
+
+if TYPE_CHECKING:
+    from firesteel.process.event_loop import EventLoop
 
 __all__ = ["Task"]
 
@@ -108,6 +112,17 @@ class Task:
         self.head.take_rest()
         self.source = self.head.operator if isinstance(self.head.operator, SourceOperator) else None
         self._sinks = [c.operator for c in self.chain if isinstance(c.operator, SinkOperator)]
+        deferring = [c.operator for c in self.chain if isinstance(c.operator, DeferringOperator)]
+        # in a stage they wait for results themselves
+        self._deferring = deferring if descriptor.execution.is_long_lived else []
+        self._unfinished_operators = deque(self.chain)
+        """Operators whose ``finish`` has not been called."""
+        self._awaits_results = False
+        """Whether the input has ended and an operator still waits for results."""
+        self._is_stopping = False
+        """Whether the input ended because of a savepoint to stop with."""
+        self._drain_barrier: CheckpointBarrier | None = None
+        """Of a savepoint to stop with that waits for the operators to finish."""
         # one entry per channel of the gate: which input of the head it belongs to
         self._input_of = [index for entry in descriptor.inputs for index in [entry.input_index] * len(entry.channels)]
         self._valve = create_valve(self._input_of, self._advance, self._set_idle)
@@ -225,7 +240,26 @@ class Task:
 
     def has_room(self) -> bool:
         """Whether every output and sink can take another batch."""
+        if self._deferring and any(each.awaits_room and each.is_overfull for each in self._deferring):
+            return False
+        return self._outputs_have_room()
+
+    def _outputs_have_room(self) -> bool:
         return all(output.partition.has_room for output in self.outputs) and self.sinks_have_room()
+
+    @property
+    def can_read(self) -> bool:
+        """Whether the task takes input: not while it waits for results of calls."""
+        return not self._deferring or (not self._awaits_results and all(each.room for each in self._deferring))
+
+    def relieve(self) -> bool:
+        """While the task waits in the middle of a turn: emits results of an operator that waits for them."""
+        relieved = False
+        for each in self._deferring:
+            if each.awaits_room and each.has_results and self._outputs_have_room():
+                each.emit_results()
+                relieved = True
+        return relieved
 
     def sinks_have_room(self) -> bool:
         """Whether every sink can take another batch."""
@@ -245,6 +279,24 @@ class Task:
         """Whether there is input, or a source with data, or a failure to report."""
         if self._failure is not None:
             return True
+        if self._deferring:
+            if not self.suspended and next(self._with_results(), None) is not None:
+                return True
+            if self._awaits_results:
+                return self._can_finish_next()
+            if not self.can_read:
+                return False
+        return self._has_input(now)
+
+    def _with_results(self) -> Iterator[DeferringOperator]:
+        """Yields the operators that have results to emit and room for them behind them, the last one first."""
+        for each in reversed(self._deferring):
+            if each.has_results:
+                yield each
+            if not each.room:
+                return
+
+    def _has_input(self, now: float) -> bool:
         if self.source is not None:
             if self.ended or self.suspended:
                 return False
@@ -261,11 +313,13 @@ class Task:
         started = self._monotonic()
         self.turn.begin(started)
         try:
-            if self.source is not None:
-                if self.source.ended:
+            if self._deferring and not self._emit_results(started):
+                pass  # there is no time, no room or no input
+            elif self.source is not None:
+                if self.source.ended or self._awaits_results:
                     self._end_of_data()
                 else:
-                    self.source.poll(min(self._most, most))
+                    self.source.poll(min(self._most, most, self._room()))
                     self.records_in = self.source.records
                     self._close_full_buffers()
             elif self._unfinished:
@@ -280,6 +334,21 @@ class Task:
         if self._adapts:
             self._adapt(self.records_in - before, took)
 
+    def _emit_results(self, now: float) -> bool:
+        """Emits results that have come; returns whether the task can go on with its input."""
+        if not self.suspended:
+            # after the barrier of a savepoint to stop with nothing is emitted: it has the records
+            for each in self._with_results():
+                each.emit_results()
+            self._close_full_buffers()
+        if self.turn.is_over or not self._outputs_have_room():
+            return False
+        return self._awaits_results or (self.can_read and self._has_input(now))
+
+    def _room(self) -> int:
+        """How many records to read at most, so that few of them wait for their calls."""
+        return min((each.room for each in self._deferring), default=1 << 62)
+
     def _adapt(self, records: int, took: float) -> None:
         """Sets the size of the next batch after one of so many records that took so long."""
         if took > self._turn_s:
@@ -293,7 +362,7 @@ class Task:
 
     def _process_input(self) -> None:
         assert self.gate is not None
-        polled = self.gate.poll(self._most)
+        polled = self.gate.poll(min(self._most, self._room()) if self._deferring else self._most)
         if polled is None:
             return
         channel, element = polled
@@ -363,8 +432,7 @@ class Task:
         return True
 
     def _end_input(self) -> bool:
-        self._end_of_data()
-        return True
+        return self._end_of_data()
 
     def _in_order(self, step: Callable[[], bool]) -> None:
         """Takes a step, or as much of it as the turn allows, after all that an earlier turn has left."""
@@ -377,21 +445,45 @@ class Task:
         while unfinished and unfinished[0]():
             unfinished.popleft()
 
-    def _end_of_data(self, *, stopping: bool = False) -> None:
-        """All input has been processed: operators emit what is left, in order."""
-        for chained in self.chain:
+    def _end_of_data(self, *, stopping: bool = False) -> bool:
+        """All input has been processed: operators emit what is left, in order. False if one waits for results."""
+        self._is_stopping |= stopping
+        self._awaits_results = False
+        while self._unfinished_operators:
+            chained = self._unfinished_operators[0]
+            self.at_work = chained
+            if not self._can_finish(chained):
+                self.at_work = None
+                self._awaits_results = True
+                return False
             if isinstance(chained.operator, StreamOperator):
-                self.at_work = chained
                 chained.operator.finish()
+            self._unfinished_operators.popleft()
         self.at_work = None
         for output in self.outputs:
             output.broadcast_event(EndOfData())
         self.ended = True
         if self._awaits_checkpoint:
             self._services.await_checkpoint(self)
-        elif self.source is not None and not stopping:
+        elif self.source is not None and not self._is_stopping:
             # others end with their channels: the barrier of a savepoint to stop with may come before that
             self._finish()
+        if self._drain_barrier is not None:
+            barrier, self._drain_barrier = self._drain_barrier, None
+            self.take_snapshot(barrier, None, 0)
+        return True
+
+    def _can_finish(self, chained: RunningOperator) -> bool:
+        """Whether an operator has nothing under way; where tasks do not take turns, waits for that."""
+        operator = chained.operator
+        if not isinstance(operator, DeferringOperator):
+            return True
+        if not self._is_long_lived:
+            operator.drain()
+        return operator.is_drained
+
+    def _can_finish_next(self) -> bool:
+        return self._can_finish(self._unfinished_operators[0])
 
     def _finish(self) -> None:
         for output in self.outputs:
@@ -404,8 +496,12 @@ class Task:
         """The coordinator's word to a source, or to a task whose producers are all gone."""
         self.running = True
         try:
+            is_drained = True
             if barrier.options.stop is StopMode.DRAIN and self.source is not None and not self.ended:
-                self._end_of_data(stopping=True)
+                is_drained = self._end_of_data(stopping=True)
+            if not is_drained:
+                self._drain_barrier = barrier
+                return
             if self._barriers is not None:
                 self._barriers.trigger(barrier)
             else:
@@ -453,6 +549,8 @@ class Task:
         if self.suspended and checkpoint_id == self._last_checkpoint:
             self.suspended = False
             self._last_checkpoint = None
+        if self._drain_barrier is not None and checkpoint_id == self._drain_barrier.checkpoint_id:
+            self._drain_barrier = None
         self.snapshots.abort(checkpoint_id)
         if self._barriers is not None:
             self._barriers.aborted(checkpoint_id)
@@ -509,6 +607,22 @@ class Task:
             if self._is_long_lived and self.has_work(self._monotonic()):
                 # how long that waits for the slot's other tasks does not mean that there is none
                 self.input_clock.stop()
+
+    @property
+    def event_loop(self) -> EventLoop:
+        """The event loop of the slot."""
+        return self._services.event_loop
+
+    def wakeup(self) -> None:
+        """Has the slot look for results; may be called from any thread."""
+        self._services.wakeup()
+
+    def wait_for_results(self) -> None:
+        """Waits in the middle of a turn until an operator has room, or where tasks take no turns, for a wakeup."""
+        if self._is_long_lived:
+            self._services.wait_for_room(self)
+        else:
+            self._services.wait_for_wakeup()
 
     def make_room(self) -> None:
         """Closes full buffers; where that leaves an output far too full, ends the turn, or waits if that is no help."""

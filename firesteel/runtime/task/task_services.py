@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from firesteel.process.event_loop import EventLoop
     from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
     from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
     from firesteel.runtime.model.elements import CheckpointBarrier
@@ -17,6 +18,19 @@ __all__ = ["TaskServices"]
 
 class TaskServices(Protocol):
     """What a slot gives to its tasks."""
+
+    @property
+    def event_loop(self) -> EventLoop:
+        """Where async functions run."""
+        ...
+
+    def wakeup(self) -> None:
+        """Ends a wait of the slot's thread; may be called from any thread."""
+        ...
+
+    def wait_for_wakeup(self) -> None:
+        """Waits for a wakeup; only where tasks do not take turns."""
+        ...
 
     def processing_time(self) -> int:
         """The wall clock in milliseconds."""

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 MODULES = (
+    "async_data_stream",
+    "async_retry_strategies",
     "checkpoint_config",
     "checkpointing_mode",
     "connectors/base",

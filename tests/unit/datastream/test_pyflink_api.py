@@ -10,12 +10,7 @@ import pytest
 API = json.loads(Path(__file__).with_name("pyflink_api.json").read_text())
 
 ABSENT_CLASSES = {
-    # asynchronous I/O, cached streams and compaction are still to come
-    "functions.AsyncFunction",
-    "functions.AsyncFunctionDescriptor",
-    "functions.AsyncFunctionDescriptor.OutputMode",
-    "functions.AsyncRetryPredicate",
-    "functions.AsyncRetryStrategy",
+    # cached streams and compaction are still to come
     "data_stream.CachedDataStream",
     "connectors.file_system.FileCompactStrategy",
     "connectors.file_system.FileCompactStrategy.Builder",

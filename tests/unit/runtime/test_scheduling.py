@@ -16,6 +16,7 @@ class FakeTask:
     """Always has work and room, unless the test says otherwise."""
 
     times = None
+    can_read = True
 
     def __init__(self, name: str, rank: int, *, is_source: bool = False):
         self.name = name
