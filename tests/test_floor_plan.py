@@ -24,6 +24,7 @@ ORDERS = {
         "state/single_key",
         "state",
         "operators",
+        "operators/aggregation",
         "operators/async_wait",
         "operators/window",
         "chain",

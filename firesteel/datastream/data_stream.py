@@ -293,7 +293,7 @@ class DataStream(OperatorSettings, Generic[T_co]):
             self._transformation.output_type,
         )
         # as in Flink it is as parallel as its input: no subtask without input holds back the watermark
-        stream._transformation.parallelism = _parallelism_of(self._transformation)
+        stream._transformation.parallelism = parallelism_of(self._transformation)
         return stream
 
     def get_side_output(self, output_tag: OutputTag[S]) -> DataStream[S]:
@@ -462,7 +462,8 @@ def _shown(value: Any) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
-def _parallelism_of(transformation: Transformation) -> int | None:
+def parallelism_of(transformation: Transformation) -> int | None:
+    """The parallelism that was set for the operator whose records a stream has."""
     while not isinstance(transformation, PhysicalTransformation):
         transformation = transformation.inputs[0]
     return transformation.parallelism

@@ -52,7 +52,8 @@ def _inline_expressions(stream_graph: StreamGraph) -> InlineTable:
         return {}
     functions: list[Any] = []
     for node in stream_graph.nodes:
-        functions += [getattr(node.spec, "function", None), *node.key_selectors]
+        spec = node.spec
+        functions += [getattr(spec, "function", None), getattr(spec, "key_selector", None), *node.key_selectors]
     functions += [getattr(edge.partitioner, "key_selector", None) for edge in stream_graph.edges]
     return find_inline_expressions(functions)
 

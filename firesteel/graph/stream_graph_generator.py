@@ -43,6 +43,7 @@ def generate(transformations: Sequence[Transformation], configuration: Configura
             f"Job '{job_name}' has no operators, so there is nothing to execute.",
             hint="Add at least one operator or sink, for example stream.print(), before execute().",
         )
+    _derive_uids(operators)
     _check_uids(operators, configuration)
     builder = _Builder(configuration)
     for operator in operators:
@@ -181,6 +182,12 @@ class _Builder:
 def _name(operator: PhysicalTransformation) -> str:
     prefix = {SourceTransformation: "Source: ", SinkTransformation: "Sink: "}.get(type(operator), "")
     return operator.name if operator.name.startswith(prefix) else prefix + operator.name
+
+
+def _derive_uids(operators: Iterable[PhysicalTransformation]) -> None:
+    for operator in operators:
+        if operator.part_of is not None and operator.part_of.uid is not None:
+            operator.uid = f"{operator.part_of.uid}-{operator.name}"
 
 
 def _check_uids(operators: Iterable[PhysicalTransformation], configuration: Configuration) -> None:

@@ -76,6 +76,8 @@ class Transformation:
     output_type: Any = None
     defined_at: str | None = None
     """``file.py:12``: the user's line that made this step."""
+    part_of: Transformation | None = None
+    """The step that this one was made for, which the user has a name for; its uid is derived from that one's."""
     id: int = field(default_factory=lambda: next(_ids), init=False)
 
     @property

@@ -148,8 +148,7 @@ class OperatorHarness:
         operator = self._chained.operator
         if isinstance(operator, DeferringOperator) and not operator.is_drained:
             raise RuntimeError("Calls are under way: advance the clock until they are done, then finish.")
-        if isinstance(self._chained.operator, StreamOperator):
-            self._chained.operator.finish()
+        operator.finish()
 
     def close(self) -> None:
         """Closes the operator and its function."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from firesteel.api.generics import Generic, K_co, R, S, T_co
 from firesteel.common.errors import InvalidProgramError
+from firesteel.common.time import Duration, Time
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.common.types import Row
 from firesteel.datastream.closeable_iterator import CloseableIterator
 from firesteel.datastream.data_stream import DataStream, check_function
 from firesteel.datastream.functions import KeyedProcessFunction, KeySelector, ReduceFunction
+from firesteel.datastream.streams.bundled_aggregation import Aggregator, BundledAggregation
 from firesteel.datastream.streams.field_aggregation import AccumulateType, FieldAggregation
 from firesteel.datastream.windowing.assigners import CountSlidingWindowAssigner, GlobalWindows, WindowAssigner
 from firesteel.datastream.windowing.triggers import CountTrigger, PurgingTrigger
@@ -58,6 +61,45 @@ class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
         """Combines all records of a key, two at a time, and emits the result so far with each record."""
         check_function("reduce", func, ReduceFunction)
         return self._transform("Reduce", ReduceSpec(func), self._transformation.output_type)
+
+    def pre_aggregate(
+        self,
+        function: Aggregator,
+        *,
+        max_records: int | None = None,
+        max_keys: int = 100_000,
+        max_delay: Duration | Time | timedelta | int = 100,
+        output_type: Any = None,
+    ) -> DataStream[Any]:
+        """Aggregates before the exchange, then merges after it: for keys that have most of the records. Not in Flink.
+
+        The function is a reduce function or an AggregateFunction, and must be associative. Each subtask of the input
+        aggregates its records by key, in bundles of at most ``max_records`` records (None: any number), ``max_keys``
+        keys and ``max_delay`` milliseconds. Per key and bundle one partial result is sent, of an AggregateFunction the
+        accumulator, and merged into the state of the key. A result is emitted per partial result, not per record; it
+        has the largest timestamp of the records. The last result of a key is that of ``reduce``.
+        """
+        aggregation = BundledAggregation("pre_aggregate", function, max_records, max_keys, max_delay, output_type)
+        return aggregation.local_and_global(self)
+
+    def mini_batch_aggregate(
+        self,
+        function: Aggregator,
+        *,
+        max_records: int = 5_000,
+        max_delay: Duration | Time | timedelta | int = 100,
+        output_type: Any = None,
+    ) -> DataStream[Any]:
+        """Aggregates with one access to the state per key and bundle: for large state on disk. Not in Flink.
+
+        The arguments and the results are those of ``pre_aggregate``, but records are aggregated after the exchange, as
+        with ``table.exec.mini-batch.enabled`` in Flink's tables: ``max_records`` is ``table.exec.mini-batch.size``, and
+        ``max_delay`` is ``table.exec.mini-batch.allow-latency``.
+        """
+        aggregation = BundledAggregation(
+            "mini_batch_aggregate", function, max_records, max_records, max_delay, output_type
+        )
+        return aggregation.in_mini_batches(self)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream[T_co]:
         """A running sum of one field per key; position 0 of a plain number is the number."""

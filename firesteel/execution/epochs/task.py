@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 from firesteel.common.errors import FiresteelError
@@ -181,7 +182,7 @@ class EpochTask(StageTask):
             self._end_reading()
             if trigger is not None:
                 if command.is_last:
-                    self._finish_sinks()
+                    self._finish_sinks(trigger.checkpoint_id)
                 yield from self.drain()
                 fault_points.reach("epoch.processed")
                 self._take_snapshot(trigger)
@@ -417,13 +418,16 @@ class EpochTask(StageTask):
                 self.act(chained.operator.drain)
         self.task.at_work = None
 
-    def _finish_sinks(self) -> None:
+    def _finish_sinks(self, checkpoint_id: int) -> None:
         """No record follows in this run: what sinks hold must not stay invisible until the next one."""
         if not self.task.ended:
             for chained in self.task.chain:
+                self.task.at_work = chained
                 if isinstance(chained.operator, SinkOperator):
-                    self.task.at_work = chained
                     self.act(chained.operator.finish)
+                else:
+                    # a sink that has finished takes nothing any more
+                    self.act(partial(chained.prepare_snapshot_pre_barrier, checkpoint_id))
             self.task.at_work = None
 
     def _take_snapshot(self, trigger: messages.TriggerCheckpoint) -> None:

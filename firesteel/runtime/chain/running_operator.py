@@ -445,10 +445,7 @@ class RunningOperator:
 
     def process_idle(self, idle: bool) -> None:
         """The input became idle or active."""
-        if isinstance(self.operator, StreamOperator):
-            self.operator.process_idle(idle)
-        else:
-            self.emit_idle(idle)
+        self.operator.process_idle(idle)
 
     def timer_service(self, name: str, triggerable: Triggerable) -> InternalTimerService:
         assert self.backend is not None

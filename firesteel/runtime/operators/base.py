@@ -156,6 +156,13 @@ class CheckpointedOperator(Operator):
         """
         return True
 
+    def process_idle(self, idle: bool) -> None:
+        """The input became idle or active."""
+        self.context.emit_idle(idle)
+
+    def finish(self) -> None:
+        """The input has ended: emit what is left."""
+
     def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
         """The barrier is about to be sent on: the last chance to emit what belongs before it."""
 
@@ -200,13 +207,6 @@ class StreamOperator(CheckpointedOperator, ABC):
         while not self.fire_timers(timestamp):
             pass
         self.context.emit_watermark(timestamp)
-
-    def process_idle(self, idle: bool) -> None:
-        """The input became idle or active."""
-        self.context.emit_idle(idle)
-
-    def finish(self) -> None:
-        """The input has ended: emit what is left."""
 
     def close(self) -> None:
         """Releases what the operator holds; called exactly once, also after a failure."""

@@ -31,7 +31,6 @@ from firesteel.runtime.model.operator_spec import OperatorRuntime
 from firesteel.runtime.model.state_handles import TaskStateSnapshot
 from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.partition import ResultPartition
-from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.deferring import DeferringOperator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
@@ -150,6 +149,7 @@ class Task:
         self._turn_s = MAX_TURN_S if self.source is None else _SOURCE_TURN_S
         self._can_cut = False
         """Whether a batch that takes too long can be ended in the middle."""
+        self._takes_snapshot = False
         self.reports = TaskMetrics(self)
 
     def create_output(self, descriptor: OutputDescriptor, partition: ResultPartition) -> TaskOutput:
@@ -456,8 +456,7 @@ class Task:
                 self.at_work = None
                 self._awaits_results = True
                 return False
-            if isinstance(chained.operator, StreamOperator):
-                chained.operator.finish()
+            chained.operator.finish()
             self._unfinished_operators.popleft()
         self.at_work = None
         for output in self.outputs:
@@ -517,7 +516,11 @@ class Task:
             self._last_checkpoint = barrier.checkpoint_id
         elif self.ended and self._last_checkpoint is None:
             self._last_checkpoint = barrier.checkpoint_id
-        self.snapshots.take(barrier, in_flight, alignment_ms, finished=self.ended)
+        self._takes_snapshot = True
+        try:
+            self.snapshots.take(barrier, in_flight, alignment_ms, finished=self.ended)
+        finally:
+            self._takes_snapshot = False
 
     def is_urgent(self) -> None:
         """An unaligned barrier has arrived, which waits neither for its turn nor for room in the outputs."""
@@ -631,7 +634,8 @@ class Task:
             partition = output.partition
             partition.after_batch()
             overfull |= partition.is_overfull
-        if not overfull:
+        if not overfull or self._takes_snapshot:
+            # what operators emit before a barrier is bounded, and an unaligned barrier must not wait for consumers
             return
         turn = self.turn
         if self._is_long_lived and turn.started and not turn.is_full:

@@ -1,0 +1,134 @@
+"""Global aggregation: merges the partial results of a key into its state, after the exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firesteel.api.state import ValueStateDescriptor
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.operator_spec import FunctionSpec
+from firesteel.runtime.operators.aggregation.function import Aggregation, neutral_function
+from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.runtime.operators.inline import InlineOperator
+from firesteel.types.copying import copy_value
+
+if TYPE_CHECKING:
+    from firesteel.runtime.codegen.loops import LoopWriter
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
+
+__all__ = ["GlobalAggregateOperator", "GlobalAggregateSpec", "GroupedAggregateOperator"]
+
+_EMIT_THRESHOLD = 4096
+
+
+@dataclass(frozen=True)
+class GlobalAggregateSpec(FunctionSpec):
+    """Merges pairs of a key and a partial result, on a stream keyed by their keys."""
+
+    def create(self, runtime: OperatorRuntime) -> InlineOperator | StreamOperator:
+        """Returns a new operator for one subtask."""
+        if runtime.execution.one_key_at_a_time:
+            return GroupedAggregateOperator(self.function, reads_partials=True)
+        return GlobalAggregateOperator(self.function)
+
+    def without_user_functions(self) -> GlobalAggregateSpec:
+        """Returns an aggregation with the same state."""
+        return GlobalAggregateSpec(neutral_function(self.function))
+
+
+class GlobalAggregateOperator(InlineOperator):
+    """Emits the result so far with each partial result."""
+
+    is_one_to_one = True
+
+    def __init__(self, function: Any):
+        self.aggregation = Aggregation(function)
+        self.method = "reduce" if self.aggregation.is_reduce else "merge"
+        super().__init__(function)
+        self.is_rich = True  # it has state, so the key must be set
+
+    def open(self, context: OperatorContext) -> None:
+        """Opens the function and its state."""
+        super().open(context)
+        assert context.backend is not None
+        self.state = context.backend.get_state(ValueStateDescriptor(self.aggregation.state_name, None), internal=True)
+        # updating with None clears
+        self.state.clear = self.aggregation.refuse_none
+
+    def write(self, writer: LoopWriter, value: str) -> None:
+        """Reads, merges, stores and emits."""
+        self.write_key(writer, value)
+        aggregation, merged = self.aggregation, writer.new_variable("a")
+        read, store = writer.bind("read", self.state.value), writer.bind("store", self.state.update)
+        merge = writer.bind("merge", aggregation.merge)
+        writer.line(f"{merged} = {read}()")
+        call = f"{merge}({merged}, {value}[1])"
+        writer.line(f"{merged} = {value}[1] if {merged} is None else {call}", element=value, function=self.call)
+        writer.line(f"{store}({merged})", element=value, function=self.call)
+        result = writer.new_variable("v")
+        if aggregation.get_result is None:
+            writer.line(f"{result} = {merged}")
+        else:
+            get_result = aggregation.get_result
+            writer.line(f"{result} = {writer.bind('result', get_result)}({merged})", element=value, function=get_result)
+        writer.write_consumers(result)
+
+
+class GroupedAggregateOperator(StreamOperator):
+    """The aggregation of a batch: one result per key, at the end of event time.
+
+    Its input has partial results, or the records themselves.
+    """
+
+    emits_own_records = True
+
+    def __init__(self, function: Any, *, reads_partials: bool):
+        self.user_function = self._function = function
+        self._aggregation = Aggregation(function)
+        self._reads_partials = reads_partials
+        self._is_rich = self._aggregation.add is not function
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        self._results: list[Any] = []
+        self._current: Any = None
+        if self._is_rich and hasattr(self._function, "open"):
+            self._function.open(context.runtime_context)
+
+    def close(self) -> None:
+        if self._is_rich and hasattr(self._function, "close"):
+            self._function.close()
+
+    def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Never called: records come in groups."""
+        raise AssertionError("an aggregation in a batch reads groups")
+
+    def process_group(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        """Aggregates records of the current key."""
+        aggregation, current = self._aggregation, self._current
+        if self._reads_partials:
+            for _, value in values:
+                current = value if current is None else aggregation.merge_with(current, value)
+        else:
+            for value in values:
+                current = aggregation.first_of(value) if current is None else aggregation.add_to(current, value)
+        self._current = current
+
+    def end_key(self) -> None:
+        """Keeps the result of the current key."""
+        current, self._current = self._current, None
+        if current is None:
+            return
+        get_result = self._aggregation.get_result
+        result = current if get_result is None else get_result(current)
+        self._results.append(copy_value(result) if self.context.copies_results else result)
+        if len(self._results) >= _EMIT_THRESHOLD:
+            self.end_groups()
+
+    def end_groups(self) -> None:
+        """Emits the collected results."""
+        if self._results:
+            results, self._results = self._results, []
+            self.context.emit(results, [MAX_WATERMARK] * len(results))
