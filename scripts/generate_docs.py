@@ -32,6 +32,7 @@ __all__ = ["PAGES", "WITHOUT_EFFECT", "api_page", "configuration_page", "rest_pa
 # ---- configuration --------------------------------------------------------------------------------------------------
 
 WITHOUT_EFFECT = {
+    "python.client.executable": "The program runs in the interpreter of the `firesteel` command.",
     "execution.attached": "`execute` waits for the job and `execute_async` does not; `firesteel run -d` does not wait.",
     "execution.checkpointing.snapshot-compression": "The files of keyed state are not compressed. RocksDB compresses "
     "its own, see `state.backend.rocksdb.compression.per.level`.",

@@ -146,7 +146,7 @@ def check_command(command: str) -> None:
     elif words[0] == ".":
         assert words[1:] == [".venv/bin/activate"], f"unknown command: {command}"
     elif program == "pip":
-        assert words[1] == "install", f"unknown command: {command}"
+        assert words[1] in ("install", "download"), f"unknown command: {command}"
     else:
         pytest.fail(f"unknown command: {command}")
 

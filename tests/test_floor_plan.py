@@ -30,6 +30,7 @@ ORDERS = {
         "chain",
         "failure",
         "task",
+        "dependencies",
         "slot",
     ),
     "jobmaster": ("model", "sources", "slots", "checkpoints", ".", "view", "shell"),

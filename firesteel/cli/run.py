@@ -129,7 +129,6 @@ def _run_on_cluster(
 
         executor = RemoteExecutor(
             client,
-            artifacts=files.artifacts(),
             search_path=files.search_path,
             detached=options.detached,
             heartbeat=options.cancel_on_exit and not options.detached,

@@ -1,14 +1,13 @@
-"""The files of a program (``-pyfs``): added to its import path, and shipped to the cluster."""
+"""The files of a program (``-pyfs``), added to its import path. Its jobs have them as Python dependencies."""
 
 from __future__ import annotations
 
-import io
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from firesteel.client.errors import UsageError
@@ -24,20 +23,6 @@ class ProgramFiles:
 
     search_path: tuple[str, ...] = ()
     """The directories that the program imports from."""
-    paths: tuple[Path, ...] = field(default=(), repr=False)
-
-    def artifacts(self) -> dict[str, bytes]:
-        """The files by name, as they are sent to a cluster: modules and archives."""
-        found: dict[str, bytes] = {}
-        for path in self.paths:
-            name = f"{path.resolve().name}.zip" if path.is_dir() else path.name
-            if name in found:
-                raise UsageError(
-                    f"-pyfs contains two files named {name}: only one of them would be importable.",
-                    hint="Rename one, or put both into one directory or archive.",
-                )
-            found[name] = _zipped(path) if path.is_dir() else path.read_bytes()
-        return found
 
 
 @contextmanager
@@ -60,7 +45,7 @@ def program_files(given: Sequence[str], into: Path | None = None) -> Iterator[Pr
             else:
                 what = "is not a Python file, zip archive or directory" if path.exists() else "does not exist"
                 raise UsageError(f"-pyfs: {path} {what}.")
-        yield ProgramFiles(tuple(search_path), tuple(paths))
+        yield ProgramFiles(tuple(search_path))
     finally:
         for directory in unpacked:
             shutil.rmtree(directory, ignore_errors=True)
@@ -81,13 +66,3 @@ def _unpacked(archive: Path, into: Path | None) -> str:
         shutil.rmtree(directory, ignore_errors=True)
         raise UsageError(f"-pyfs: {archive} cannot be read: {error}.") from None
     return directory
-
-
-def _zipped(directory: Path) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(directory.rglob("*")):
-            inside = path.relative_to(directory)
-            if path.is_file() and "__pycache__" not in inside.parts:
-                archive.write(path, inside.as_posix())
-    return buffer.getvalue()

@@ -18,6 +18,7 @@ from firesteel.jobmaster.shell.program_shipping import program_roots, shipped_by
 from firesteel.rest import jobs as rest
 from firesteel.rest.client import RestClientError
 from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest
+from firesteel.runtime.dependencies.collection import dependency_artifacts
 from firesteel.runtime.state.registry import configured_backend
 
 __all__ = ["RemoteExecutor", "SubmissionError"]
@@ -35,15 +36,14 @@ class SubmissionError(FiresteelError):
 class RemoteExecutor:
     """Sends job graphs to a cluster.
 
-    Modules in the program's directory are shipped within the graph, those given with ``-pyfs`` as files. ``on_submit``
-    and ``on_status`` are called with the progress of the jobs, from the program's thread and from others.
+    Modules in the program's directory are shipped within the graph, Python dependencies as a file. ``on_submit`` and
+    ``on_status`` are called with the progress of the jobs, from the program's thread and from others.
     """
 
     def __init__(
         self,
         client: ClusterClient,
         *,
-        artifacts: Mapping[str, bytes] | None = None,
         search_path: Sequence[str] = (),
         detached: bool = False,
         heartbeat: bool = False,
@@ -52,7 +52,6 @@ class RemoteExecutor:
     ):
         self.client = client
         self.jobs: list[RemoteJob] = []
-        self._artifacts = dict(artifacts or {})
         self._search_path = list(search_path)
         self._detached = detached
         self._heartbeat = heartbeat
@@ -65,7 +64,7 @@ class RemoteExecutor:
         configured_backend(configuration)
         with shipped_by_value(program_roots(self._search_path)):
             serialized = serialize_job(job_graph)
-        job_id = self._submit(job_graph, serialized)
+        job_id = self._submit(job_graph, serialized, dependency_artifacts(configuration))
         self._await_initialization(job_id, job_graph.job_name)
         name = job_graph.job_name
         self._on_submit(job_id, name)  # before the job is watched: that would report its state first
@@ -85,13 +84,13 @@ class RemoteExecutor:
         for job in self.jobs:
             job.close()
 
-    def _submit(self, job_graph: JobGraph, serialized: bytes) -> str:
+    def _submit(self, job_graph: JobGraph, serialized: bytes, artifacts: Mapping[str, bytes]) -> str:
         uploads = {"jobgraph": (_GRAPH, serialized)}
-        for number, (name, content) in enumerate(self._artifacts.items()):
+        for number, (name, content) in enumerate(artifacts.items()):
             uploads[f"artifact{number}"] = (name, content)
         request = JobSubmitRequest(
             job_graph_file_name=_GRAPH,
-            job_jar_file_names=list(self._artifacts),
+            job_jar_file_names=list(artifacts),
             job_id=self._id_of(job_graph),
             job_name=job_graph.job_name,
         )

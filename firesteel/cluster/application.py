@@ -18,6 +18,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.jobmaster.shell.program_shipping import shipped_by_value
+from firesteel.runtime.dependencies.collection import dependency_artifacts
 
 __all__ = ["DispatcherExecutor"]
 
@@ -46,7 +47,8 @@ class DispatcherExecutor:
             # another JobManager, on another machine perhaps, may have to run it without the files beside the program
             with shipped_by_value([self._directory]):
                 serialized = serialize_job(graph)
-            self._dispatcher.submit(JobSubmission(job_id, graph.job_name, serialized))
+            artifacts = dependency_artifacts(configuration)
+            self._dispatcher.submit(JobSubmission(job_id, graph.job_name, serialized, artifacts))
             known = self._dispatcher.job(job_id)
         else:
             _log.info("Job '%s' (%s) is %s already.", known.name, job_id, known.status.name)

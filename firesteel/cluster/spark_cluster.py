@@ -167,7 +167,15 @@ class SparkCluster:
         memory = self._configuration.get(cluster_options.SLOT_MEMORY)
         limit = None if memory is None else memory.bytes
         tls = TlsSettings.of(self._configuration)
-        host = create_host(job.job_graph, context, resources, memory_limit=limit, tls=tls)
+        host = create_host(
+            job.job_graph,
+            context,
+            resources,
+            memory_limit=limit,
+            tls=tls,
+            dependencies=job.dependencies,
+            artifacts=job.artifacts,
+        )
         try:
             runner = JobMasterRunner(job, host, services)
         except BaseException:

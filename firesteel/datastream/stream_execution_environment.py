@@ -15,9 +15,9 @@ from firesteel.common.time import Duration
 from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 from firesteel.common.types import Row
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.config import checkpointing_options, network_options, pipeline_options
+from firesteel.config import checkpointing_options, network_options, pipeline_options, python_options
 from firesteel.config.configuration import Configuration
-from firesteel.config.option import ConfigOptions
+from firesteel.config.option import ConfigOption, ConfigOptions
 from firesteel.config.unknown_keys import check_keys
 from firesteel.connectors.files.parquet_source import ParquetSource
 from firesteel.connectors.files.source import FileSource
@@ -48,6 +48,7 @@ from firesteel.graph.transformation import (
     SourceTransformation,
     Transformation,
 )
+from firesteel.runtime.dependencies.collection import FILE_DELIMITER, PARAM_DELIMITER
 from firesteel.runtime.operators.source import SourceSpec
 from firesteel.spi.source import Source
 
@@ -200,6 +201,38 @@ class StreamExecutionEnvironment:
     def get_default_savepoint_directory(self) -> str | None:
         """The default directory of savepoints."""
         return self._configuration.get_optional(checkpointing_options.SAVEPOINTS_DIRECTORY)
+
+    # ---- Python dependencies ------------------------------------------------------------------------
+
+    def add_python_file(self, file_path: str) -> None:
+        """Adds a Python file, package (.zip, .whl, .egg) or directory that the job's functions can import.
+
+        What is added last is searched first.
+        """
+        self._set_python(python_options.FILES, file_path, self._configuration.get_optional(python_options.FILES))
+
+    def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
+        """Has the packages of a requirements file installed for the job before it starts.
+
+        With a directory of wheels they are installed from there, without a package index.
+        """
+        value = requirements_file_path
+        if requirements_cache_dir is not None:
+            value = PARAM_DELIMITER.join([value, requirements_cache_dir])
+        self._configuration.set(python_options.REQUIREMENTS, value)
+
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Adds an archive that is extracted to the working directory of the job's functions.
+
+        It is extracted to the directory ``target_dir``, else to one with the name of the archive. Zip and tar files
+        are supported.
+        """
+        value = archive_path if target_dir is None else PARAM_DELIMITER.join([archive_path, target_dir])
+        self._set_python(python_options.ARCHIVES, self._configuration.get_optional(python_options.ARCHIVES), value)
+
+    def set_python_executable(self, python_exec: str) -> None:
+        """Sets the Python interpreter that runs the job's functions; it may be in an archive."""
+        self._configuration.set(python_options.EXECUTABLE, python_exec)
 
     # ---- sources ------------------------------------------------------------------------------------
 
@@ -378,6 +411,9 @@ class StreamExecutionEnvironment:
         self._transformations.clear()
 
     # ---- for the other classes of this package ------------------------------------------------------
+
+    def _set_python(self, option: ConfigOption[str | None], *values: str | None) -> None:
+        self._configuration.set(option, FILE_DELIMITER.join(value for value in values if value))
 
     def _add_operator(self, transformation: Transformation) -> None:
         refuse_coroutines_of(transformation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -19,6 +19,8 @@ from firesteel.jobmaster.shell.job_preparation import PreparedJob, prepare_job
 from firesteel.jobmaster.shell.program_shipping import program_archive, program_roots
 from firesteel.jobmaster.shell.queued_host import QueuedHost
 from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.runtime.dependencies.collection import dependency_artifacts
+from firesteel.runtime.dependencies.prepared import prepare_dependencies
 from firesteel.spark.host_creation import create_host
 from firesteel.spark.session.session import get_spark_context, is_single_host
 
@@ -45,7 +47,13 @@ class SparkPipelineExecutor:
         """Starts the job and returns its client."""
         # before anything is started: errors of the program are raised at once
         single_host = is_single_host(configuration)
-        job = prepare_job(job_graph, single_host=single_host)
+        artifacts = dependency_artifacts(configuration)
+        with ExitStack() as prepared:
+            dependencies = prepare_dependencies(artifacts)
+            if dependencies is not None:
+                prepared.enter_context(dependencies)
+            job = prepare_job(job_graph, single_host=single_host, artifacts=artifacts, dependencies=dependencies)
+            prepared.pop_all()
         files: list[Any] = []
         try:
             with _starts() as others_run:
@@ -56,7 +64,7 @@ class SparkPipelineExecutor:
                     _ship_program(context)
                 if execution.kind is not JobExecution.BATCH:
                     _write_rows(job.job_graph, files)
-                host = create_host(job.job_graph, context)
+                host = create_host(job.job_graph, context, dependencies=job.dependencies, artifacts=job.artifacts)
                 runner = _runner_on(host, job)
         except BaseException:
             job.discard()

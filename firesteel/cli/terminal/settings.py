@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from firesteel.cli.terminal.command_parser import CommandParser
 from firesteel.client.errors import UsageError
@@ -121,7 +121,39 @@ def add_program_options(parser: argparse.ArgumentParser, *, settings: bool = Tru
         action="append",
         default=[],
         help="comma-separated files, directories and zip archives that are added to the import path of the program "
-        "and, on a cluster, of its jobs",
+        "and of its jobs",
+    )
+    parser.add_argument(
+        "-pyarch",
+        "--pyArchives",
+        dest="python_archives",
+        metavar="PATHS",
+        action="append",
+        default=[],
+        help="comma-separated archives (zip, tar, tar.gz) that are extracted to the working directory of the jobs' "
+        "functions; PATH#DIR extracts to the directory DIR",
+    )
+    parser.add_argument(
+        "-pyreq",
+        "--pyRequirements",
+        dest="python_requirements",
+        metavar="FILE",
+        help="requirements file whose packages are installed for the jobs; FILE#DIR installs them from the wheels in "
+        "the directory DIR, without a package index",
+    )
+    parser.add_argument(
+        "-pyexec",
+        "--pyExecutable",
+        dest="python_executable",
+        metavar="PATH",
+        help="Python interpreter that runs the jobs' functions; may be in an archive: venv.zip/bin/python",
+    )
+    parser.add_argument(
+        "-pyclientexec",
+        "--pyClientExecutable",
+        dest="python_client_executable",
+        metavar="PATH",
+        help="accepted for compatibility: the program runs in the interpreter of this command",
     )
     parser.add_argument(
         "--pyflink",
@@ -176,6 +208,7 @@ def program_settings(options: argparse.Namespace) -> dict[str, str]:
         settings[checkpointing_options.IGNORE_UNCLAIMED_STATE.key] = "true"
     if options.mode is not None:
         settings[pipeline_options.RUNTIME_MODE.key] = options.mode.upper()
+    settings |= _python_settings(options)
     if getattr(options, "strict_config", False):
         settings[pipeline_options.STRICT_CONFIG.key] = "true"
     if options.available_now:
@@ -183,6 +216,32 @@ def program_settings(options: argparse.Namespace) -> dict[str, str]:
         settings[exchange_options.EPOCH_TRIGGER.key] = "available-now"
     check_settings(settings, warn=False)  # the environment warns of them, together with those that the program sets
     return settings
+
+
+def _python_settings(options: argparse.Namespace) -> dict[str, str]:
+    """The Python dependencies. Paths become absolute: the program may be run in another directory."""
+    from firesteel.config import python_options
+
+    settings = {
+        python_options.FILES.key: ",".join(absolute_paths(options.python_files)),
+        python_options.ARCHIVES.key: ",".join(absolute_paths(options.python_archives)),
+        python_options.REQUIREMENTS.key: "#".join(absolute_paths((options.python_requirements or "").split("#"))),
+        python_options.EXECUTABLE.key: options.python_executable,
+        python_options.CLIENT_EXECUTABLE.key: options.python_client_executable,
+    }
+    return {key: value for key, value in settings.items() if value}
+
+
+def absolute_paths(given: Iterable[str]) -> list[str]:
+    """The paths of options that take several, separated by commas.
+
+    >>> absolute_paths(["/data/a.py, s3://bucket/b.zip#b"])
+    ['/data/a.py', 's3://bucket/b.zip#b']
+    """
+    from pathlib import Path
+
+    paths = [path.strip() for value in given for path in value.split(",") if path.strip()]
+    return [path if ":" in path else str(Path.cwd() / path) for path in paths]
 
 
 def positive(text: str) -> int:

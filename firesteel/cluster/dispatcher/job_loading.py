@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 import cloudpickle
@@ -17,6 +18,7 @@ from firesteel.graph.execution import JobExecution
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.epoch_settings import EpochSettings, as_epochs
 from firesteel.jobmaster.shell.job_preparation import PreparedJob, prepare_job
+from firesteel.runtime.dependencies.prepared import prepare_dependencies
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.slot.artifacts import importable
 
@@ -66,16 +68,23 @@ class JobLoader:
         Raises any error of the job, or of what it needs here; `end_of_job` decides which of them ends the job.
         ``check`` may raise something as well, before anything of the job is touched where its state is.
         """
-        with importable(submission.artifacts):
-            job_graph = self._with_defaults(_unpickled(submission))
-            check(job_graph)
-            return prepare_job(
-                job_graph,
-                single_host=self._checkpoint_directory is None,
-                default_directory=self._checkpoint_directory,
-                taken_over=taken_over,
-                artifacts=submission.artifacts,
-            )
+        with ExitStack() as prepared:
+            dependencies = prepare_dependencies(submission.artifacts)
+            if dependencies is not None:
+                prepared.enter_context(dependencies)
+            with importable(submission.artifacts):
+                job_graph = self._with_defaults(_unpickled(submission))
+                check(job_graph)
+                job = prepare_job(
+                    job_graph,
+                    single_host=self._checkpoint_directory is None,
+                    default_directory=self._checkpoint_directory,
+                    taken_over=taken_over,
+                    artifacts=submission.artifacts,
+                    dependencies=dependencies,
+                )
+            prepared.pop_all()
+            return job
 
     def _with_defaults(self, job_graph: JobGraph) -> JobGraph:
         configuration = Configuration.from_dict(self._defaults).add_all(job_graph.configuration)
@@ -88,7 +97,8 @@ def _unpickled(submission: JobSubmission) -> JobGraph:
     except ModuleNotFoundError as error:
         raise JobLoadError(
             f"Job '{submission.job_name}' cannot be loaded: the cluster has no module '{error.name}'.",
-            hint="Ship the module with -pyfs path, or install it where the cluster runs.",
+            hint="Ship the module with -pyfs or add_python_file, or its package with -pyreq or "
+            "set_python_requirements; or install it where the cluster runs.",
         ) from error
     except BaseException as error:  # it runs the program's code, which may even exit
         raise JobLoadError(

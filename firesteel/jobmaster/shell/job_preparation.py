@@ -32,6 +32,7 @@ from firesteel.runtime.checkpoint import storage as checkpoint_storage
 from firesteel.runtime.checkpoint.layout import METADATA_FILE
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
 from firesteel.runtime.checkpoint.storage import CheckpointStorage
+from firesteel.runtime.dependencies.prepared import PreparedDependencies
 from firesteel.runtime.model.checkpoint_options import CheckpointLocation
 from firesteel.runtime.model.state_handles import CANONICAL
 from firesteel.runtime.state.registry import configured_backend
@@ -63,6 +64,8 @@ class PreparedJob:
     next_checkpoint_id: int = 1
     artifacts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """Python files and archives that the job's functions import, by file name."""
+    dependencies: PreparedDependencies | None = field(default=None, repr=False)
+    """What of the artifacts is on this machine."""
     stores: Stores = field(default_factory=current_stores, repr=False)
     """What all threads that work for the job reach their files with."""
 
@@ -80,6 +83,8 @@ class PreparedJob:
 
     def discard(self) -> None:
         """Leaves nothing behind: the job is over, or was not started."""
+        if self.dependencies is not None:
+            self.dependencies.close()
         if self.storage is not None and self.storage_token is not None:
             self.storage.remove_token(self.storage_token)
         if self.temporary_directory is not None:
@@ -93,12 +98,14 @@ def prepare_job(
     default_directory: str | None = None,
     taken_over: Sequence[tuple[int, str]] | None = None,
     artifacts: Mapping[str, bytes] | None = None,
+    dependencies: PreparedDependencies | None = None,
 ) -> PreparedJob:
     """Checks what can be checked without slots; raises errors that name what the user has to fix.
 
     With ``single_host`` all slots run on this machine: a default checkpoint directory may then be used, unless there
     is a ``default_directory`` for jobs that name none. A job that an earlier JobMaster has run is ``taken_over``: these
-    are the numbers and paths of the checkpoints it has registered, oldest first, perhaps none.
+    are the numbers and paths of the checkpoints it has registered, oldest first, perhaps none. The ``dependencies``
+    made from its ``artifacts`` belong to the PreparedJob from then on.
     """
     execution = job_graph.execution.kind
     if execution is JobExecution.BATCH:
@@ -140,6 +147,7 @@ def prepare_job(
             restored=restored,
             own_checkpoints=own,
             artifacts=artifacts or {},
+            dependencies=dependencies,
             stores=stores,
         )
         storage = None

@@ -13,8 +13,9 @@ from firesteel.execution.stages.stage_graph import Stage, stages_of
 from firesteel.execution.stages.task_commands import BatchCommand, StageTaskDescriptor
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
-from firesteel.spark.blocking.rdds import JavaRDD, Rdds
 from firesteel.spark.blocking.worker import RunBatchTasks
+from firesteel.spark.session.rdds import JavaRDD, Rdds
+from firesteel.spark.session.worker_environment import WorkerEnvironment
 
 __all__ = ["BatchRdds", "padded_offsets"]
 
@@ -34,11 +35,13 @@ class BatchRdds:
         job_graph: JobGraph,
         commands: Mapping[TaskKey, BatchCommand],
         function: bytes | None = None,
+        environment: WorkerEnvironment | None = None,
     ):
         self._rdds = Rdds.of(context)
         self._job_graph = job_graph
         self._commands = commands
         self._function = function
+        self._environment = environment
         self._stages = {stage.id: stage for stage in stages_of(job_graph)}
         self._outputs: dict[str, JavaRDD] = {}
         self._exchanges: dict[str, JavaRDD] = {}
@@ -69,7 +72,7 @@ class BatchRdds:
             stage.is_terminal,
             self._function,
         )
-        output, broadcast = self._rdds.shipped(parent, function)
+        output, broadcast = self._rdds.shipped(parent, function, self._environment)
         if broadcast is not None:
             self._broadcasts.append(broadcast)
         return output

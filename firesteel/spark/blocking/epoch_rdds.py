@@ -15,9 +15,10 @@ from firesteel.execution.stages.stage_runner import EpochRun
 from firesteel.execution.stages.task_commands import EpochCommand, StageTaskDescriptor
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
-from firesteel.spark.blocking.rdds import JavaRDD, PythonStage, Rdds
 from firesteel.spark.blocking.task_placement import SLOT_VARIABLE, Executors, slots_of, worker_slots
 from firesteel.spark.blocking.worker import CloseTasks, RunEpochTask
+from firesteel.spark.session.rdds import JavaRDD, PythonStage, Rdds
+from firesteel.spark.session.worker_environment import WorkerEnvironment
 
 __all__ = ["EpochRdds"]
 
@@ -32,7 +33,13 @@ class EpochRdds:
     The descriptors of the tasks, with all functions, are broadcast once; an epoch only ships what is new.
     """
 
-    def __init__(self, context: SparkContext, job_graph: JobGraph, function: bytes | None = None):
+    def __init__(
+        self,
+        context: SparkContext,
+        job_graph: JobGraph,
+        function: bytes | None = None,
+        environment: WorkerEnvironment | None = None,
+    ):
         self._job_id = job_graph.job_id
         self._context = context
         self._rdds = Rdds.of(context)
@@ -40,7 +47,8 @@ class EpochRdds:
         self._stages = stages_of(job_graph)
         self._slots = slots_of(self._stages)
         self._numbers = worker_slots.take(max(self._slots.values()) + 1)
-        self._environments = [self._rdds.environment({SLOT_VARIABLE: str(number)}) for number in self._numbers]
+        environment = environment or WorkerEnvironment()
+        self._environments = [environment.with_variables({SLOT_VARIABLE: str(number)}) for number in self._numbers]
         self._executors = Executors(context)
         self._descriptors: dict[TaskKey, StageTaskDescriptor] = {}
         self._broadcast: Any = None

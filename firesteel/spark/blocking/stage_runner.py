@@ -23,9 +23,10 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.messages import TaskKey
 from firesteel.spark.blocking.batch_rdds import BatchRdds
 from firesteel.spark.blocking.epoch_rdds import EpochRdds
-from firesteel.spark.blocking.rdds import Rdds
 from firesteel.spark.session.failures import of_attempt, stage_error
 from firesteel.spark.session.liveness import host_error
+from firesteel.spark.session.rdds import Rdds
+from firesteel.spark.session.worker_environment import WorkerEnvironment
 
 __all__ = ["SparkStageRunner"]
 
@@ -39,7 +40,8 @@ _jobs = itertools.count()
 class SparkStageRunner:
     """The StageRunner of Spark: a batch is one Spark job, an epoch is one Spark job.
 
-    ``batch_task`` and ``epoch_task`` are what workers run, by default ``run_batch_task`` and ``run_epoch_task``.
+    ``batch_task`` and ``epoch_task`` are what workers run, by default ``run_batch_task`` and ``run_epoch_task``;
+    ``environment`` is what workers are started with.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class SparkStageRunner:
         *,
         batch_task: Callable[..., Iterator[bytes]] | None = None,
         epoch_task: Callable[..., Iterator[bytes]] | None = None,
+        environment: WorkerEnvironment | None = None,
     ):
         self._context = context
+        self._environment = environment or WorkerEnvironment()
         self._batch_task = None if batch_task is None else cloudpickle.dumps(batch_task)
         self._epoch_task = None if epoch_task is None else cloudpickle.dumps(epoch_task)
         self._lock = threading.Lock()
@@ -64,8 +68,9 @@ class SparkStageRunner:
     def run_batch(self, job_graph: JobGraph, commands: Mapping[TaskKey, BatchCommand]) -> Sequence[StageMessage]:
         """Runs a batch job; after a run that failed, only the stages that had not finished, with its commands."""
         with self._job(job_graph.job_name, _attempt_of(commands)) as attempt:
+            self._environment.prepare()
             if self._batch is None or self._batch.tasks != commands.keys():
-                self._batch = BatchRdds(self._context, job_graph, commands, self._batch_task)
+                self._batch = BatchRdds(self._context, job_graph, commands, self._batch_task, self._environment)
             rows = Rdds.of(self._context).collect(self._batch.results)
             self._forget_batch()
         return of_attempt(in_stage_order(job_graph, [_told(row) for row in rows]), attempt)
@@ -128,6 +133,7 @@ class SparkStageRunner:
                     self.cancel("the tasks could not be closed in time")
             with suppress(Exception):
                 epochs.close()
+        self._environment.release()
         if on_closed is not None:
             on_closed()
 
@@ -164,7 +170,8 @@ class SparkStageRunner:
             self._epochs.close()
             self._epochs = None
         if self._epochs is None:
-            self._epochs = EpochRdds(self._context, job_graph, self._epoch_task)
+            self._environment.prepare()
+            self._epochs = EpochRdds(self._context, job_graph, self._epoch_task, self._environment)
         return self._epochs
 
     def _close_tasks(self, epochs: EpochRdds) -> None:

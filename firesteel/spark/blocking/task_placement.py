@@ -14,7 +14,7 @@ from pyspark import SparkContext
 
 from firesteel.execution.stages.stage_graph import Stage
 from firesteel.runtime.model.messages import TaskKey
-from firesteel.spark.blocking.rdds import JavaRDD, Rdds
+from firesteel.spark.session.rdds import JavaRDD, Rdds
 
 __all__ = ["SLOT_VARIABLE", "Executors", "WorkerSlots", "slots_of", "worker_slots"]
 

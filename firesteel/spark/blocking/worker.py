@@ -13,6 +13,7 @@ import cloudpickle
 
 from firesteel.execution.stages.task_commands import BatchCommand, EpochCommand, StageTaskDescriptor
 from firesteel.process.pyflink_names import resolve_pyflink_names
+from firesteel.process.worker_environment import enter_worker_environment
 from firesteel.spark.blocking.printed_output import Printed
 from firesteel.spark.session.function_logging import setup_function_logging
 
@@ -45,6 +46,7 @@ class RunBatchTasks:
     """Another function than run_batch_task, pickled."""
 
     def __call__(self, partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
+        enter_worker_environment()
         resolve_pyflink_names()
         command = self._command(partition)
         setup_function_logging(command.descriptor.task.configuration)
@@ -85,6 +87,7 @@ class RunEpochTask:
 
     def __call__(self, _partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
         """Runs the task, with what the worker has kept of it."""
+        enter_worker_environment()
         resolve_pyflink_names()
         if self.function is None:
             from firesteel.execution.epochs.task import run_epoch_task as run

@@ -24,7 +24,9 @@ from firesteel.runtime.slot.control import ControlConnection, accept_control
 from firesteel.spark.pipelined.slot_main import SlotMain
 from firesteel.spark.session.failures import hint_for
 from firesteel.spark.session.liveness import host_error
+from firesteel.spark.session.rdds import Rdds
 from firesteel.spark.session.slots import available_slots, has_fixed_slots, wait_for_slots
+from firesteel.spark.session.worker_environment import WorkerEnvironment
 
 __all__ = ["SparkHost"]
 
@@ -36,11 +38,20 @@ _ERROR = re.compile(r"[\w.$]*(?:Error|Exception): \S")
 class SparkHost:
     """Starts attempts on a SparkContext and keeps the control connections of their slots.
 
-    ``memory_limit`` is how many bytes a slot's process may have at most; with ``tls`` all connections are encrypted.
+    ``memory_limit`` is how many bytes a slot's process may have at most; with ``tls`` all connections are encrypted;
+    ``environment`` is what Python workers are started with.
     """
 
-    def __init__(self, context: SparkContext, *, memory_limit: int | None = None, tls: TlsSettings | None = None):
+    def __init__(
+        self,
+        context: SparkContext,
+        *,
+        memory_limit: int | None = None,
+        tls: TlsSettings | None = None,
+        environment: WorkerEnvironment | None = None,
+    ):
         self._context = context
+        self._environment = environment or WorkerEnvironment()
         self._memory_limit = memory_limit
         self._tls_settings = tls
         self._tls = open_tls(tls)
@@ -112,6 +123,7 @@ class SparkHost:
         for thread in threads:
             if thread is not threading.current_thread():
                 thread.join(10.0)
+        self._environment.release()
 
     # -- the stage ----------------------------------------------------------------------------------
 
@@ -130,6 +142,7 @@ class SparkHost:
                 lambda available: post(SlotsOffered(attempt.number, available)),
                 lambda: self._is_over(attempt.number),
             )
+            self._environment.prepare()
             if not self._is_over(attempt.number):
                 name = f"{attempt.job_graph.job_name} (attempt {attempt.number})"
                 self._context.setJobGroup(self._group(attempt.number), name, interruptOnCancel=True)
@@ -140,16 +153,24 @@ class SparkHost:
                     self._address,
                     self._secret,
                     local=has_fixed_slots(self._context),
-                    artifacts=attempt.artifacts,
                     memory_limit=self._memory_limit,
                     tls=self._tls_settings,
                 )
-                slots = self._context.parallelize(range(attempt.slots), attempt.slots)
-                slots.barrier().mapPartitions(main).collect()
+                self._run_slots(main, attempt.slots)
         except BaseException as error:  # noqa: BLE001 - any error of Spark is passed on
             lost = host_error(self._context, error)
             failure = _spark_failure(error) if lost is None else host_failure(lost)
         post(AttemptEnded(attempt.number, failure))
+
+    def _run_slots(self, main: SlotMain, slots: int) -> None:
+        """Runs the barrier stage; returns when all slots have ended."""
+        rdds = Rdds.of(self._context)
+        stage, broadcast = rdds.shipped(rdds.empty(slots), main, self._environment, barrier=True)
+        try:
+            rdds.collect(stage)
+        finally:
+            if broadcast is not None:
+                broadcast.destroy()
 
     def _watch_slots(self, post: Post) -> None:
         known: int | None = None

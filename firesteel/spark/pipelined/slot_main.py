@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import cloudpickle
 
@@ -18,6 +17,7 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.rescaling import limit_parallelism
 from firesteel.jobmaster.slots.task_manager_id import embedded_task_manager_id, executor_task_manager_id
 from firesteel.process.pyflink_names import resolve_pyflink_names
+from firesteel.process.worker_environment import enter_worker_environment
 from firesteel.runtime.codegen.inlining import register_inline_expressions
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model import messages
@@ -25,7 +25,6 @@ from firesteel.runtime.model.deployment import TaskDeploymentDescriptor
 from firesteel.runtime.model.messages import Address
 from firesteel.runtime.network.environment import NetworkEnvironment
 from firesteel.runtime.network.tls_settings import TlsSettings, open_tls
-from firesteel.runtime.slot.artifacts import importable
 from firesteel.runtime.slot.control import ControlConnection, dial_control
 from firesteel.runtime.slot.mailbox import SystemClock
 from firesteel.runtime.slot.task_executor import TaskExecutor
@@ -53,7 +52,6 @@ class SlotMain:
         secret: bytes,
         *,
         local: bool,
-        artifacts: Mapping[str, bytes] | None = None,
         memory_limit: int | None = None,
         tls: TlsSettings | None = None,
     ):
@@ -63,29 +61,28 @@ class SlotMain:
         self._control = control
         self._secret = secret
         self._local = local
-        self._artifacts = artifacts or {}
         self._memory_limit = memory_limit
         self._tls = tls
 
-    def __call__(self, _partition: Iterable[Any]) -> Iterator[Any]:
+    def __call__(self, _partition: int, rows: Iterator[bytes]) -> Iterator[bytes]:
         """Runs the slot; yields nothing."""
         from pyspark import BarrierTaskContext
 
         context = BarrierTaskContext.get()
         slot = context.partitionId()
         self.run(slot, context.getTaskInfos()[slot].address)
-        return iter(())
+        return rows  # none; Spark only uses a worker again that has read all its input
 
     def run(self, slot: int, address: str) -> None:
         """Runs a slot in the worker that Spark gives that address to."""
+        enter_worker_environment()
         resolve_pyflink_names()
         place = _Place.of(address, local=self._local)
         thresholds = gc.get_threshold()
         # a batch is thousands of tuples that live for a millisecond: looking for cycles among them is wasted
         gc.set_threshold(*GC_THRESHOLDS)
         try:
-            with importable(self._artifacts):
-                self._run(slot, place)
+            self._run(slot, place)
         finally:
             gc.set_threshold(*thresholds)  # Spark reuses the process
 
@@ -137,7 +134,8 @@ class SlotMain:
             describe_failure(error),
             message=f"The program cannot be loaded in its slots: {error}",
             hint="Modules that the program imports must be installed where Spark's Python workers run, or be shipped "
-            "with spark.submit.pyFiles; the version of Firesteel must be the same in both places.",
+            "with the job: add_python_file, set_python_requirements. The version of Firesteel must be the same in both "
+            "places.",
         )
         control.send(self._registration(slot, place, (place.host, 0)))
         control.send(messages.SlotFailed(self._attempt, slot, failure))

@@ -17,6 +17,7 @@ import pytest
 
 from firesteel.cli.main import main
 from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
+from firesteel.runtime.dependencies.bundle import bundle_of
 from firesteel.testing import eventually
 from tests.support.rest.cluster_in_process import InProcessCluster
 
@@ -251,7 +252,9 @@ def test_modules_and_files_travel_with_the_job(
     before = list(sys.path)
     assert main(["run", "-d", "-pyfs", f"{archive},{directory}", path]) == 0
     submission = cluster.store.submissions[0]
-    assert sorted(submission.artifacts) == ["more.zip", "sent.zip"]
+    bundle = bundle_of(submission.artifacts)
+    assert bundle is not None
+    assert [file.name for file in bundle.files] == ["sent.zip", "more.zip"]
     assert sys.path == before
     # another process has nothing but the job and its files
     check = (

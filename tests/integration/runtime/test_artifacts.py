@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.runtime.slot.artifacts import ArtifactError, importable
+from firesteel.common.errors import FiresteelError
+from firesteel.runtime.slot.artifacts import importable
 from firesteel.testing import eventually
 
 
@@ -95,7 +96,7 @@ def test_a_module_that_raises_leaves_nothing_behind(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_file_is_refused(tmp_path: Path, name: str, content: bytes, text: str) -> None:
-    with pytest.raises(ArtifactError, match=text), importable({name: content}):
+    with pytest.raises(FiresteelError, match=text), importable({name: content}):
         pass
     assert not any(tmp_path.rglob("*.py"))
 
@@ -107,13 +108,14 @@ def test_members_of_an_archive_cannot_leave_their_directory(tmp_path: Path) -> N
     with importable({"lib.zip": content.getvalue()}):
         escaped = list(tmp_path.rglob("art_escaped.py"))
         assert all("lib.zip" in path.parent.name for path in escaped)
+        assert escaped
 
 
 def test_a_directory_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
     base = tmp_path / f"firesteel-artifacts-{os.getuid()}"
     base.mkdir(mode=0o777)
     base.chmod(0o777)
-    with pytest.raises(ArtifactError, match="of this user alone"), importable({"art_x.py": b""}):
+    with pytest.raises(FiresteelError, match="of this user alone"), importable({"art_x.py": b""}):
         pass
 
 

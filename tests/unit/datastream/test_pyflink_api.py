@@ -49,13 +49,9 @@ ABSENT_METHODS = {
     "connectors.file_system.FileSink.get_transformer",
     "data_stream.DataStream.cache",
     "data_stream.KeyedStream.cache",
-    "stream_execution_environment.StreamExecutionEnvironment.add_python_archive",
-    "stream_execution_environment.StreamExecutionEnvironment.add_python_file",
     "stream_execution_environment.StreamExecutionEnvironment.enable_changelog_state_backend",
     "stream_execution_environment.StreamExecutionEnvironment.is_changelog_state_backend_enabled",
     "stream_execution_environment.StreamExecutionEnvironment.register_cached_file",
-    "stream_execution_environment.StreamExecutionEnvironment.set_python_executable",
-    "stream_execution_environment.StreamExecutionEnvironment.set_python_requirements",
     # the number of local slots is spark.master's: local[n]
     "stream_execution_environment.StreamExecutionEnvironment.get_default_local_parallelism",
     "stream_execution_environment.StreamExecutionEnvironment.set_default_local_parallelism",

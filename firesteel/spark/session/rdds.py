@@ -6,13 +6,15 @@ What is passed around are handles of Scala's ``RDD`` itself, not of the Java API
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
 from pyspark.serializers import NoOpSerializer
 from pyspark.util import _load_from_socket
+
+from firesteel.spark.session.worker_environment import WorkerEnvironment
 
 __all__ = ["JavaRDD", "PythonStage", "Rdds"]
 
@@ -52,6 +54,7 @@ class Rdds:
         self._empty: dict[int, JavaRDD] = {}
         self._selections: dict[tuple[int, int, int], Any] = {}
         self._environments: dict[tuple[tuple[str, str], ...], Any] = {}
+        self._common = WorkerEnvironment()
         self._broadcasts = self._list()
         self._tag = self.empty(1).elementClassTag()
 
@@ -81,15 +84,15 @@ class Rdds:
 
     # -- Python -------------------------------------------------------------------------------------
 
-    def environment(self, variables: Mapping[str, str] | None = None) -> Any:
-        """The environment of Python workers, those with the same one being interchangeable."""
-        merged = {**self._context.environment, **(variables or {})}
+    def _variables(self, environment: WorkerEnvironment) -> Any:
+        """The environment variables of Python workers, those with the same ones being interchangeable."""
+        merged = {**self._context.environment, **environment.variables}
         key = tuple(sorted(merged.items()))
         if key not in self._environments:
-            environment = self._jvm.java.util.HashMap()
+            variables = self._jvm.java.util.HashMap()
             for name, value in merged.items():
-                environment.put(name, value)
-            self._environments[key] = environment
+                variables.put(name, value)
+            self._environments[key] = variables
         return self._environments[key]
 
     def broadcasts(self, *broadcasts: Any) -> Any:
@@ -99,7 +102,13 @@ class Rdds:
             handles.add(broadcast._jbroadcast)
         return handles
 
-    def python(self, parent: JavaRDD, stage: PythonStage, environment: Any = None, broadcasts: Any = None) -> JavaRDD:
+    def python(
+        self,
+        parent: JavaRDD,
+        stage: PythonStage,
+        environment: WorkerEnvironment | None = None,
+        broadcasts: Any = None,
+    ) -> JavaRDD:
         """Has Python workers work on the partitions of an RDD of bytes; it is one of bytes itself.
 
         The stage must be an instance of an importable class. Broadcasts it holds must be among ``broadcasts``.
@@ -108,28 +117,46 @@ class Rdds:
         self._context._pickled_broadcast_vars.clear()
         return self._python(parent, command, environment, self._broadcasts if broadcasts is None else broadcasts)
 
-    def shipped(self, parent: JavaRDD, stage: PythonStage) -> tuple[JavaRDD, Any]:
-        """As ``python``, for a stage that may be large: then it is broadcast, and the broadcast returned as well."""
+    def shipped(
+        self,
+        parent: JavaRDD,
+        stage: PythonStage,
+        environment: WorkerEnvironment | None = None,
+        *,
+        barrier: bool = False,
+    ) -> tuple[JavaRDD, Any]:
+        """As ``python``, for a stage that may be large: then it is broadcast, and the broadcast returned as well.
+
+        With ``barrier`` Spark starts all its tasks at the same time.
+        """
         command = pickle.dumps((stage, None, _RAW, _RAW), pickle.HIGHEST_PROTOCOL)
         if len(command) <= MAX_COMMAND_BYTES:
-            return self._python(parent, command, None, self._broadcasts), None
+            return self._python(parent, command, environment, self._broadcasts, barrier=barrier), None
         broadcast = self._context.broadcast(command)
         reference = pickle.dumps(broadcast, pickle.HIGHEST_PROTOCOL)
         self._context._pickled_broadcast_vars.clear()
-        return self._python(parent, reference, None, self.broadcasts(broadcast)), broadcast
+        return self._python(parent, reference, environment, self.broadcasts(broadcast), barrier=barrier), broadcast
 
-    def _python(self, parent: JavaRDD, command: bytes, environment: Any, broadcasts: Any) -> JavaRDD:
-        context = self._context
+    def _python(
+        self,
+        parent: JavaRDD,
+        command: bytes,
+        environment: WorkerEnvironment | None,
+        broadcasts: Any,
+        *,
+        barrier: bool = False,
+    ) -> JavaRDD:
+        context, environment = self._context, environment or self._common
         function = self._function(
             bytearray(command),
-            self.environment() if environment is None else environment,
+            self._variables(environment),
             context._python_includes,
-            context.pythonExec,
+            environment.executable or context.pythonExec,
             context.pythonVer,
             broadcasts,
             context._javaAccumulator,
         )
-        return self._python_rdd(parent, function, False, False)
+        return self._python_rdd(parent, function, False, barrier)
 
     # -- exchanges ----------------------------------------------------------------------------------
 

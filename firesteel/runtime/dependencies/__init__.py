@@ -1,0 +1,1 @@
+"""Python dependencies of a job: files, archives, required packages and the interpreter."""
