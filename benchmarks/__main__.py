@@ -147,17 +147,6 @@ def _with_memory_per_key(rows: list[Row], variants: Sequence[Variant]) -> list[R
     ]
 
 
-def _with_other_keys(rows: list[Row], variants: Sequence[Variant]) -> list[Row]:
-    """Adds the throughput of all keys but the hot one."""
-    share = {variant.name: float(variant.params.get("hot_share", 0.0)) for variant in variants}
-    return [
-        replace(row, other_keys_records_per_s=row.figures.records_per_s * (1 - share[row.variant]))
-        if row.figures.records_per_s is not None
-        else row
-        for row in rows
-    ]
-
-
 def _rows(
     case: Case,
     systems: Sequence[str],
@@ -175,8 +164,6 @@ def _rows(
     rows = relate(rows, case.figure)
     if case.name == "keys":
         rows = _with_memory_per_key(rows, case.variants)
-    if case.name == "skew":
-        rows = _with_other_keys(rows, case.variants)
     return rows
 
 

@@ -112,12 +112,6 @@ CASES: dict[str, Case] = {
             ),
         ),
         Case(
-            "skew",
-            "keyed_sum where one key has half of the records, and the same without",
-            ("firesteel",),
-            variants=(Variant("none"), Variant("half", {"hot_share": 0.5})),
-        ),
-        Case(
             "wide",
             f"keyed_sum with 1, 2, 4 and 8 subtasks on {CORES} cores",
             ("firesteel",),

@@ -55,7 +55,6 @@ class Row:
     figures: Figures = Figures()
     ratio: float | None = None
     bytes_per_key: float | None = None
-    other_keys_records_per_s: float | None = None
     skipped: str | None = None
     failed: str | None = None
 
@@ -140,7 +139,6 @@ def json_line(row: Row) -> str:
         "peak_rss_mb": figures.peak_rss_mb,
         "ratio": row.ratio,
         "bytes_per_key": row.bytes_per_key,
-        "other_keys_records_per_s": row.other_keys_records_per_s,
         "skipped": row.skipped,
         "failed": row.failed,
     }
@@ -160,8 +158,6 @@ def _note(row: Row) -> str:
         notes.append(f"failed: {row.failed}")
     if row.bytes_per_key is not None:
         notes.append(f"{row.bytes_per_key:,.0f} bytes per key")
-    if row.other_keys_records_per_s is not None:
-        notes.append(f"other keys {row.other_keys_records_per_s:,.0f} records/s")
     return "; ".join(notes)
 
 

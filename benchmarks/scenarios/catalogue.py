@@ -265,6 +265,34 @@ def _fairness() -> Scenario:
     )
 
 
+def _skew() -> Scenario:
+    params: dict[str, Any] = {"hot": True, "warmup_s": 5.0, "patience_s": 120.0}
+    small = {"warmup_s": 0.6, "seconds": 0.6}
+    plain = "reduce"
+    return Scenario(
+        "skew",
+        "running sums of 10,000 keys, one of which has half of all records",
+        (
+            Column("records_per_s", "records/s"),
+            Column("busiest_ms_per_s", "busiest slot ms/s"),
+            Column("least_busy_ms_per_s", "other ms/s"),
+            Column("busy_ratio", "busiest/other", ",.2f"),
+            Column("cpu_ratio", "CPU busiest/other", ",.2f"),
+        ),
+        (
+            ScenarioVariant("reduce, even keys", {**params, "method": "reduce", "hot": False}, small),
+            ScenarioVariant(plain, {**params, "method": "reduce"}, small),
+            *(
+                ScenarioVariant(method, {**params, "method": method}, small, ratio=(method, plain))
+                for method in ("pre_aggregate", "mini_batch_aggregate")
+            ),
+        ),
+        figure="records_per_s",
+        ratio_title="of reduce",
+        most_repeats=3,
+    )
+
+
 def _batch() -> Scenario:
     params = {"records": 100_000_000, "warm": 100_000}
     small = {"records": 20_000, "warm": 1_000}
@@ -567,6 +595,7 @@ SCENARIOS: dict[str, Scenario] = {
         _recovery(),
         _unaligned(),
         _fairness(),
+        _skew(),
         _batch(),
         _epoch_cost(),
         _epoch_load(),

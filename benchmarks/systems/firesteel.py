@@ -174,13 +174,6 @@ def keys(run: Run) -> FiresteelJob:
     return _running_sum(run, lambda x: (x % count, x))
 
 
-def skew(run: Run) -> FiresteelJob:
-    """Running sum; in the skewed variant every other record belongs to key 0."""
-    if run.params.get("hot_share"):
-        return _running_sum(run, lambda x: (0 if x & 1 else x // 2 % KEYS, x))
-    return _running_sum(run, lambda x: (x // 2 % KEYS, x))
-
-
 def wide(run: Run) -> FiresteelJob:
     """Running sum with as many subtasks as the variant says."""
     return keyed_sum(run)

@@ -68,7 +68,7 @@ class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
         *,
         max_records: int | None = None,
         max_keys: int = 100_000,
-        max_delay: Duration | Time | timedelta | int = 100,
+        max_delay: Duration | Time | timedelta | int = 200,
         output_type: Any = None,
     ) -> DataStream[Any]:
         """Aggregates before the exchange, then merges after it: for keys that have most of the records. Not in Flink.
@@ -87,7 +87,7 @@ class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
         function: Aggregator,
         *,
         max_records: int = 5_000,
-        max_delay: Duration | Time | timedelta | int = 100,
+        max_delay: Duration | Time | timedelta | int = 200,
         output_type: Any = None,
     ) -> DataStream[Any]:
         """Aggregates with one access to the state per key and bundle: for large state on disk. Not in Flink.

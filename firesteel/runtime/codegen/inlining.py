@@ -4,8 +4,9 @@
 it cannot change the meaning:
 
 1. The client reads the function's source (``find_inline_expressions``), where the file is at hand. Candidates are
-   lambdas and one-line ``def`` functions of one argument whose body is an expression of that argument, constants,
-   builtins, and names of the function's module or closure, which are looked up each time as the function would.
+   lambdas and one-line ``def`` functions of one argument, or of two for a reduce, whose body is an expression of the
+   arguments, constants, builtins, and names of the function's module or closure, which are looked up each time as the
+   function would.
 2. Nothing in it looks at the frame it is called from, as ``eval`` and ``locals`` do: that is the loop's.
 3. The candidate is compiled and must have exactly the bytecode of the function itself, so that a stale file or a
    second lambda on the same line cannot be mistaken for it.
@@ -35,6 +36,7 @@ __all__ = [
     "code_location",
     "find_inline_expressions",
     "inline_expression",
+    "inline_expression_of_two",
     "register_inline_expressions",
 ]
 
@@ -97,11 +99,17 @@ class InlineExpression:
     file: str
     line: int
     free_names: tuple[str, ...] = ()
-    """Names other than the argument: of builtins, of the function's module, or of its closure."""
+    """Names other than the arguments': of builtins, of the function's module, or of its closure."""
+    second_argument: str | None = None
 
-    def applied_to(self, variable: str, names: Mapping[str, str] = _NO_NAMES) -> str:
-        """The text with a variable in the argument's place, and what stands for the free names in theirs."""
-        tree = _Renamer({**names, self.argument: variable}).visit(_parse(self.text, "eval"))
+    def applied_to(
+        self, variable: str, names: Mapping[str, str] = _NO_NAMES, second_variable: str | None = None
+    ) -> str:
+        """The text with variables in the place of the arguments, and what stands for the free names in theirs."""
+        replaced = {**names, self.argument: variable}
+        if self.second_argument is not None and second_variable is not None:
+            replaced[self.second_argument] = second_variable
+        tree = _Renamer(replaced).visit(_parse(self.text, "eval"))
         return f"({ast.unparse(tree)})"
 
 
@@ -112,6 +120,17 @@ def register_inline_expressions(table: InlineTable) -> None:
 
 def inline_expression(function: Callable[[Any], Any]) -> InlineExpression | None:
     """What to write instead of a call of the function, None where only a call will do."""
+    found = _lookup(function)
+    return None if found is None or found.second_argument is not None else found
+
+
+def inline_expression_of_two(function: Callable[[Any, Any], Any]) -> InlineExpression | None:
+    """The same for a function of two arguments."""
+    found = _lookup(function)
+    return None if found is None or found.second_argument is None else found
+
+
+def _lookup(function: Any) -> InlineExpression | None:
     code = getattr(function, "__code__", None)
     return None if code is None or not isinstance(function, FunctionType) else _registered.get(code)
 
@@ -142,28 +161,31 @@ def _find(function: Any) -> InlineExpression | None:
     if not isinstance(function, FunctionType) or function.__defaults__:
         return None
     code = function.__code__
-    if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & 0x2AC:  # *args, **kwargs, generators
+    count = code.co_argcount
+    if count not in (1, 2) or code.co_kwonlyargcount or code.co_flags & 0x2AC:  # *args, **kwargs, generators
         return None
-    for argument, body in _candidates(code.co_filename, code.co_firstlineno):
-        if argument == code.co_varnames[0] and _is_simple(body) and _same(body, argument, code):
-            names = sorted({node.id for node in ast.walk(body) if isinstance(node, ast.Name)} - {argument})
+    for arguments, body in _candidates(code.co_filename, code.co_firstlineno):
+        if arguments == code.co_varnames[:count] and _is_simple(body) and _same(body, arguments, code):
+            names = sorted({node.id for node in ast.walk(body) if isinstance(node, ast.Name)} - {*arguments})
             if not all(_is_known(name, function) for name in names):
                 return None  # a global that open() will define: only the function itself finds it then
             if any(_looks_at_frames(name, function) for name in names):
                 return None
-            return InlineExpression(ast.unparse(body), argument, code.co_filename, body.lineno, tuple(names))
+            text, second = ast.unparse(body), arguments[1] if count == 2 else None
+            return InlineExpression(text, arguments[0], code.co_filename, body.lineno, tuple(names), second)
     return None
 
 
-def _candidates(file: str, line: int) -> Iterator[tuple[str, ast.expr]]:
+def _candidates(file: str, line: int) -> Iterator[tuple[tuple[str, ...], ast.expr]]:
     for node in _functions(file, len(linecache.getlines(file))):
+        arguments = tuple(argument.arg for argument in node.args.args)
         if isinstance(node, ast.Lambda):
-            if node.lineno == line and len(node.args.args) == 1:
-                yield node.args.args[0].arg, node.body
-        elif node.lineno == line and len(node.args.args) == 1 and len(node.body) == 1:
+            if node.lineno == line:
+                yield arguments, node.body
+        elif node.lineno == line and len(node.body) == 1:
             statement = node.body[0]
             if isinstance(statement, ast.Return) and statement.value is not None:
-                yield node.args.args[0].arg, statement.value
+                yield arguments, statement.value
 
 
 def _parse(text: str, mode: str) -> Any:
@@ -207,9 +229,9 @@ def _is_simple(body: ast.expr) -> bool:
     )
 
 
-def _same(body: ast.expr, argument: str, code: CodeType) -> bool:
+def _same(body: ast.expr, arguments: Iterable[str], code: CodeType) -> bool:
     """Whether the expression compiles to the very bytecode of the function."""
-    text = f"lambda {argument}: ({ast.unparse(body)})"
+    text = f"lambda {', '.join(arguments)}: ({ast.unparse(body)})"
     if code.co_freevars:
         text = f"lambda {', '.join(code.co_freevars)}: {text}"
     try:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
 from firesteel.api.output_tag import OutputTag
-from firesteel.runtime.codegen.inlining import code_location, inline_expression
+from firesteel.runtime.codegen.inlining import code_location, inline_expression, inline_expression_of_two
 from firesteel.runtime.codegen.ownership import Ownership, Shape, copy_batch, keeps_nothing
 from firesteel.types.copying import IMMUTABLE, copy_value
 
@@ -191,6 +191,15 @@ class LoopWriter:
             return f"{self.bind('f', function)}({value})"
         self._user_code = (inlined.file, inlined.line)
         return inlined.applied_to(value, self._free_names(function, inlined.free_names))
+
+    def call_with_two(self, function: Callable[[Any, Any], Any], first: str, second: str) -> str:
+        """The same for a function of two variables."""
+        inlined = inline_expression_of_two(function)
+        if inlined is None:
+            self._user_code = code_location(function)
+            return f"{self.bind('f', function)}({first}, {second})"
+        self._user_code = (inlined.file, inlined.line)
+        return inlined.applied_to(first, self._free_names(function, inlined.free_names), second)
 
     def _free_names(self, function: Any, names: Sequence[str]) -> dict[str, str]:
         """What to write for the names a function takes from its closure and its module."""

@@ -19,6 +19,7 @@ from firesteel.runtime.codegen import bytecode
 from firesteel.runtime.codegen.inlining import (
     find_inline_expressions,
     inline_expression,
+    inline_expression_of_two,
     register_inline_expressions,
 )
 from firesteel.runtime.codegen.loops import LOOPS, LoopWriter
@@ -250,7 +251,7 @@ def outcome(function: Callable[[Any], Any], value: Any) -> tuple[type, str]:
         "function = lambda x, *rest: x",
         "function = lambda *, x: x",
         "function = lambda x, **more: x",
-        "function = lambda x, y: x",
+        "function = lambda x, y, z: x",
         "function = lambda: 1",
         "function = lambda x, /: x",
         "function = lambda x: (y := x) + y",
@@ -292,6 +293,28 @@ def outcome(function: Callable[[Any], Any], value: Any) -> tuple[type, str]:
 )  # fmt: skip
 def test_what_could_change_its_meaning_is_only_called(load: Load, text: str) -> None:
     assert find_inline_expressions([load(text + "\n").function]) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "function = lambda a, b: (a[0], a[1] + b[1])",
+        "def function(one, other):\n    return one[0], one[1] + other[1]",
+        "function = lambda b, a: (b[0], max(b[1], a[1]))",
+        "first = 0\nfunction = lambda a, b: (a[first], a[1] + b[1])",
+    ],
+)
+def test_a_function_of_two_arguments_is_put_into_a_loop_that_calls_it_with_two(load: Load, text: str) -> None:
+    function = load(text + "\n").function
+    register_inline_expressions(find_inline_expressions([function]))
+    assert inline_expression(function) is None
+    assert inline_expression_of_two(function) is not None
+    writer = LoopWriter(with_timestamps=False, checked=False)
+    found: list[Any] = []
+    writer.line("v1 = ('other', 5)")
+    writer.line(f"{writer.bind('keep', found.append)}({writer.call_with_two(function, 'v0', 'v1')})")
+    writer.compile("test")([("a", 1), ("b", 2)], None)
+    assert found == [function(("a", 1), ("other", 5)), function(("b", 2), ("other", 5))]
 
 
 def test_a_file_that_changed_since_it_was_loaded_is_not_believed(load: Load) -> None:

@@ -91,8 +91,8 @@ class BundleOperator(InlineOperator):
             first = aggregation.write_first(writer, value)
             writer.line(f"{put}({key}, {first}, {time})", element=value, function=self.call)
         with writer.block("else:"):
-            added = aggregation.write_add(writer, f"{known}[0]", value)
-            writer.line(f"{partial} = {added}", element=value, function=self.call)
+            writer.line(f"{partial} = {known}[0]")
+            writer.line(f"{partial} = {aggregation.write_add(writer, partial, value)}", element=value)
             with writer.block(f"if {partial} is None:"):
                 writer.line(f"{refuse}()", element=value, function=self.call)
             writer.line(f"{known}[0] = {partial}")

@@ -37,9 +37,8 @@ class Aggregation:
         return f"{writer.bind('add', self.add)}({value}, {writer.bind('create', self.create)}())"
 
     def write_add(self, writer: LoopWriter, partial: str, value: str) -> str:
-        """The expression for a partial result with one more record."""
-        add = writer.bind("add", self.add)
-        return f"{add}({partial}, {value})" if self.is_reduce else f"{add}({value}, {partial})"
+        """The expression for the partial result in a variable with one more record."""
+        return writer.call_with_two(self.add, *((partial, value) if self.is_reduce else (value, partial)))
 
     def first_of(self, value: Any) -> Any:
         """The partial result of one record."""

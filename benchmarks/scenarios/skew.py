@@ -1,0 +1,113 @@
+"""One key with half of all records: throughput of an aggregation, and how busy the slot of that key is."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, cast
+
+import psutil
+
+from benchmarks.cases import CORES, END, KEYS
+from benchmarks.runner import Run
+from benchmarks.systems.firesteel import PAIR, ReceivingSink
+from firesteel.common import Configuration, Types, WatermarkStrategy
+from firesteel.datastream import DataStream, StreamExecutionEnvironment
+from firesteel.datastream.connectors.number_seq import NumberSequenceSource
+from firesteel.testing.in_process import InProcessExecutor
+
+__all__ = ["run"]
+
+_LOOK_S = 0.1
+
+
+def run(run: Run) -> dict[str, Any]:
+    """Figures of the steady state."""
+    params = run.params
+    client = _environment(run).execute_async("bench")
+    handle = cast("Any", client._handle)
+    try:
+        _await(client, lambda: len(_tasks(handle)) > CORES and _records(handle) > 0, params["patience_s"])
+        time.sleep(params["warmup_s"])
+        records, busy, cpu, began = _records(handle), _busy(handle), _cpu(), time.monotonic()
+        time.sleep(params["seconds"])
+        took = time.monotonic() - began
+        count = _records(handle) - records
+        slots = sorted((after - busy[slot]) / took for slot, after in _busy(handle).items())
+        times = sorted(after - cpu.get(process, 0.0) for process, after in _cpu().items())[-CORES:]
+    finally:
+        client.cancel().result()
+    return {
+        "records_per_s": count / took,
+        "busiest_ms_per_s": slots[-1],
+        "least_busy_ms_per_s": slots[0],
+        "busy_ratio": slots[-1] / max(slots[0], 1.0),
+        "cpu_ratio": times[-1] / max(times[0], 1e-3) if len(times) == CORES else 1.0,
+    }
+
+
+def _environment(run: Run) -> StreamExecutionEnvironment:
+    config = Configuration().set_string("spark.master", f"local[{CORES}]")
+    env = StreamExecutionEnvironment.get_execution_environment(config)
+    env.set_parallelism(CORES)
+    if run.params.get("in_process"):
+        env._executor = InProcessExecutor()
+    numbers = env.from_source(NumberSequenceSource(0, END - 1), WatermarkStrategy.no_watermarks(), "n", Types.LONG())
+    if run.params["hot"]:
+        pairs = numbers.map(lambda x: (0 if x & 1 else x // 2 % KEYS, x), PAIR)
+    else:
+        pairs = numbers.map(lambda x: (x // 2 % KEYS, x), PAIR)
+    _aggregate(pairs, run.params["method"]).sink_to(ReceivingSink())
+    return env
+
+
+def _aggregate(pairs: DataStream[Any], method: str) -> DataStream[Any]:
+    keyed = pairs.key_by(lambda pair: pair[0], Types.LONG())
+    if method == "pre_aggregate":
+        return keyed.pre_aggregate(lambda a, b: (a[0], a[1] + b[1]))
+    if method == "mini_batch_aggregate":
+        return keyed.mini_batch_aggregate(lambda a, b: (a[0], a[1] + b[1]))
+    return keyed.reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+def _await(client: Any, condition: Any, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
+    result = client.get_job_execution_result()
+    while not condition():
+        if result.done():
+            result.result()
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not all tasks have reported after {patience_s:.0f} s")
+        time.sleep(_LOOK_S)
+
+
+def _tasks(handle: Any) -> dict[tuple[str, int], Any]:
+    return {
+        (vertex, subtask): metrics for (vertex, operator, subtask), metrics in handle.metrics().items() if not operator
+    }
+
+
+def _records(handle: Any) -> int:
+    """Records that the source has read."""
+    source = handle.job_graph.vertices[0].id
+    return sum(metrics["numRecordsIn"] for (vertex, _), metrics in _tasks(handle).items() if vertex == source)
+
+
+def _busy(handle: Any) -> dict[int, float]:
+    """For how many milliseconds the tasks of each slot have been busy: slot n has subtask n of every vertex."""
+    slots: dict[int, float] = {}
+    for (_, subtask), metrics in _tasks(handle).items():
+        slots[subtask] = slots.get(subtask, 0.0) + metrics["accumulatedBusyTimeMs"]
+    return slots
+
+
+def _cpu() -> dict[int, float]:
+    """Processor seconds of Spark's Python workers."""
+    found = {}
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if any(part.endswith(".daemon") for part in process.cmdline()):
+                times = process.cpu_times()
+                found[process.pid] = times.user + times.system
+        except psutil.NoSuchProcess:
+            continue
+    return found
