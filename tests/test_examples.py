@@ -82,6 +82,16 @@ order 101 (lamp) went to Paris after 5 hours
 order 103 (chair) went to Berlin after 5 hours
 order 102 (desk) was not shipped in time
 """,
+    "joins": """\
+ann clicked shoes 20 minutes after a view of shoes
+ann clicked shoes 5 minutes after a view of boats
+cat clicked boats 10 minutes after a view of shoes
+hour 0: boats had 1 views and 0 clicks
+hour 0: lamps had 1 views and 1 clicks
+hour 0: shoes had 1 views and 1 clicks
+hour 1: boats had 0 views and 1 clicks
+hour 1: shoes had 1 views and 0 clicks
+""",
     "custom_watermarks": """\
  0-10 s  north   9 kW  (watermark 10 s)
  0-10 s  south   2 kW  (watermark 10 s)
@@ -142,7 +152,7 @@ def test_every_example_is_tested() -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_example(name: str, run_example: Callable[..., str]) -> None:
     printed = run_example(name)
-    if name in ("side_outputs", "connected_streams", "fraud_detection"):
+    if name in ("side_outputs", "connected_streams", "fraud_detection", "joins"):
         assert sorted_lines(printed) == sorted_lines(EXPECTED[name])
     else:
         assert printed == EXPECTED[name]

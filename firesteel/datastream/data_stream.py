@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
     from firesteel.datastream.streams.broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from firesteel.datastream.streams.connected_streams import ConnectedStreams
+    from firesteel.datastream.streams.joined_streams import CoGroupedStreams, JoinedStreams
     from firesteel.datastream.streams.keyed_stream import KeyedStream
     from firesteel.datastream.streams.windowed_stream import AllWindowedStream, WindowedStream
     from firesteel.datastream.windowing.assigners import WindowAssigner
@@ -235,6 +236,18 @@ class DataStream(OperatorSettings, Generic[T_co]):
             raise TypeError(f"connect needs a DataStream, got {type(ds).__name__}.")
         self._check_same_environment(ds, "connect")
         return ConnectedStreams(self, ds)
+
+    def join(self, other_stream: DataStream[S]) -> JoinedStreams[T_co, S]:
+        """Joins with records of another stream that have an equal key and are in the same window."""
+        from firesteel.datastream.streams.joined_streams import JoinedStreams
+
+        return JoinedStreams(self, other_stream)
+
+    def co_group(self, other_stream: DataStream[S]) -> CoGroupedStreams[T_co, S]:
+        """Groups with records of another stream that have an equal key and are in the same window."""
+        from firesteel.datastream.streams.joined_streams import CoGroupedStreams
+
+        return CoGroupedStreams(self, other_stream)
 
     def shuffle(self) -> DataStream[T_co]:
         """Sends each record to a random subtask of the next operator."""

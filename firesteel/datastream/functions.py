@@ -54,13 +54,16 @@ __all__ = [
     "CheckpointListener",
     "CheckpointedFunction",
     "CoFlatMapFunction",
+    "CoGroupFunction",
     "CoMapFunction",
     "CoProcessFunction",
     "FilterFunction",
+    "FlatJoinFunction",
     "FlatMapFunction",
     "Function",
     "FunctionInitializationContext",
     "FunctionSnapshotContext",
+    "JoinFunction",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
@@ -321,6 +324,30 @@ class KeyedCoProcessFunction(Function, Generic[KEY_contra, IN1_contra, IN2_contr
 
     def on_timer(self, timestamp: int, ctx: KeyedCoProcessFunction.OnTimerContext) -> Results[OUT_co]:
         """Yields the results when a timer fires."""
+
+
+class JoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Emits one record per pair of records that a window join finds."""
+
+    @abstractmethod
+    def join(self, first: IN1_contra, second: IN2_contra) -> OUT_co:
+        """The result for a pair."""
+
+
+class FlatJoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Emits zero or more records per pair of records that a window join finds."""
+
+    @abstractmethod
+    def join(self, first: IN1_contra, second: IN2_contra) -> Iterable[OUT_co] | None:
+        """The results for a pair: yield them, or return an iterable."""
+
+
+class CoGroupFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):
+    """Emits zero or more records per key and window of two streams."""
+
+    @abstractmethod
+    def co_group(self, first: list[IN1_contra], second: list[IN2_contra]) -> Iterable[OUT_co] | None:
+        """The results for the records of both streams with a key in a window; one of the lists may be empty."""
 
 
 class ProcessJoinFunction(Function, Generic[IN1_contra, IN2_contra, OUT_co]):

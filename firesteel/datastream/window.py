@@ -17,6 +17,13 @@ from firesteel.datastream.windowing.assigners import (
     TumblingProcessingTimeWindows,
     WindowAssigner,
 )
+from firesteel.datastream.windowing.evictors import (
+    CountEvictor,
+    DeltaEvictor,
+    Evictor,
+    TimeEvictor,
+    TimestampedValue,
+)
 from firesteel.datastream.windowing.serializers import (
     CountWindowSerializer,
     GlobalWindowSerializer,
@@ -36,15 +43,18 @@ from firesteel.datastream.windowing.triggers import (
 __all__ = [
     "ContinuousEventTimeTrigger",
     "ContinuousProcessingTimeTrigger",
+    "CountEvictor",
     "CountSlidingWindowAssigner",
     "CountTrigger",
     "CountTumblingWindowAssigner",
     "CountWindow",
     "CountWindowSerializer",
+    "DeltaEvictor",
     "DynamicEventTimeSessionWindows",
     "DynamicProcessingTimeSessionWindows",
     "EventTimeSessionWindows",
     "EventTimeTrigger",
+    "Evictor",
     "GlobalWindow",
     "GlobalWindowSerializer",
     "GlobalWindows",
@@ -56,8 +66,10 @@ __all__ = [
     "SessionWindowTimeGapExtractor",
     "SlidingEventTimeWindows",
     "SlidingProcessingTimeWindows",
+    "TimeEvictor",
     "TimeWindow",
     "TimeWindowSerializer",
+    "TimestampedValue",
     "Trigger",
     "TriggerResult",
     "TumblingEventTimeWindows",

@@ -32,7 +32,7 @@ from firesteel.runtime.operators.base import StreamOperator
 from firesteel.runtime.operators.window.spec import WindowSpec
 from firesteel.runtime.operators.window.state import CONTENTS_STATE, MERGING_WINDOWS_STATE
 from firesteel.testing.operator_context import FAKE_RUNTIME, FakeOperatorContext
-from firesteel.testing.transcript_parts import aggregation_of, assigner_of, describe_window, trigger_of
+from firesteel.testing.transcript_parts import aggregation_of, assigner_of, describe_window, evictor_of, trigger_of
 
 __all__ = ["LATE_TAG", "TranscriptCase", "TranscriptMismatch", "load_transcripts"]
 
@@ -42,6 +42,7 @@ _FIELDS = {
     "name",
     "window",
     "trigger",
+    "evictor",
     "allowed_lateness",
     "late_output",
     "all_windows",
@@ -64,6 +65,7 @@ class TranscriptCase:
     window: dict[str, Any]
     transcript: list[dict[str, Any]]
     trigger: Any = None
+    evictor: Any = None
     aggregation: str = "sum"
     allowed_lateness: int = 0
     late_output: bool = False
@@ -89,6 +91,7 @@ class TranscriptCase:
             allowed_lateness=self.allowed_lateness,
             late_tag=LATE_TAG if self.late_output else None,
             all_windows=self.all_windows,
+            evictor=None if self.evictor is None else evictor_of(self.evictor),
         )
 
     def run(self, factory: Callable[[WindowSpec], StreamOperator] | None = None) -> None:

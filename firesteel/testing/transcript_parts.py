@@ -1,4 +1,4 @@
-"""The assigners, triggers and aggregations a transcript can name."""
+"""The assigners, triggers, evictors and aggregations a transcript can name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firesteel.common.windows import CountWindow, TimeWindow, TriggerResult
 from firesteel.datastream import window as windows
 from firesteel.datastream.functions import AggregateFunction, ProcessAllWindowFunction, ProcessWindowFunction
 
-__all__ = ["ThresholdTrigger", "aggregation_of", "assigner_of", "describe_window", "trigger_of"]
+__all__ = ["ThresholdTrigger", "aggregation_of", "assigner_of", "describe_window", "evictor_of", "trigger_of"]
 
 
 def assigner_of(description: dict[str, Any]) -> Any:
@@ -45,6 +45,16 @@ def trigger_of(description: Any) -> Any:
     if kind.startswith("Continuous"):
         return cls.of(Time.milliseconds(arguments["interval"]))
     return cls()
+
+
+def evictor_of(description: dict[str, Any]) -> Any:
+    """The evictor of a transcript, like ``{type: CountEvictor, count: 2, after: true}``."""
+    after = description.get("after", False)
+    if description["type"] == "CountEvictor":
+        return windows.CountEvictor.of(description["count"], after)
+    if description["type"] == "TimeEvictor":
+        return windows.TimeEvictor.of(Time.milliseconds(description["time"]), after)
+    return windows.DeltaEvictor.of(description["threshold"], lambda one, last: abs(one[1] - last[1]), after)
 
 
 def aggregation_of(name: str, all_windows: bool) -> tuple[str | None, Any, Any]:

@@ -21,6 +21,7 @@ from firesteel.datastream.functions import (
     WindowFunction,
 )
 from firesteel.datastream.windowing.assigners import MergingWindowAssigner, WindowAssigner
+from firesteel.datastream.windowing.evictors import Evictor
 from firesteel.datastream.windowing.triggers import Trigger
 from firesteel.runtime.operators.window.spec import WindowSpec
 
@@ -58,6 +59,7 @@ class _Windowed(Generic[T_co]):
         self._keyed_stream = keyed_stream
         self._window_assigner = window_assigner
         self._window_trigger: Trigger[Any, Any] | None = None
+        self._window_evictor: Evictor[Any, Any] | None = None
         self._allowed_lateness = 0
         self._late_data_output_tag: OutputTag | None = None
 
@@ -79,6 +81,16 @@ class _Windowed(Generic[T_co]):
                 hint="Implement can_merge and on_merge in the trigger, or use windows that do not merge.",
             )
         self._window_trigger = trigger
+        return self
+
+    def evictor(self, evictor: Evictor[Any, Any]) -> Self:
+        """Sets the evictor, which removes elements before or after the function. Not in PyFlink.
+
+        The window then keeps all its elements: reduce and aggregate run over them whenever it fires.
+        """
+        if not isinstance(evictor, Evictor):
+            raise TypeError(f"An Evictor is needed, got {evictor!r}.")
+        self._window_evictor = evictor
         return self
 
     def allowed_lateness(self, time_ms: int) -> Self:
@@ -177,10 +189,13 @@ class _Windowed(Generic[T_co]):
             allowed_lateness=self._allowed_lateness,
             late_tag=self._late_data_output_tag,
             all_windows=self._all_windows,
+            evictor=self._window_evictor,
         )
         stream = self._keyed_stream._transform(type(assigner).__name__, spec, output_type)
         functions = [type(f).__name__ for f in (aggregate_function, window_function) if f is not None]
-        stream.set_description(f"{self._kind}({assigner}, {type(trigger).__name__}, {', '.join(functions)})")
+        evictors = [] if self._window_evictor is None else [type(self._window_evictor).__name__]
+        parts = [str(assigner), type(trigger).__name__, *evictors, *functions]
+        stream.set_description(f"{self._kind}({', '.join(parts)})")
         return stream
 
 

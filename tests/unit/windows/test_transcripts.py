@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from firesteel.runtime.operators.window.aligned import AlignedWindowOperator, alignment_of
+from firesteel.runtime.operators.window.evicting import EvictingWindowOperator
 from firesteel.runtime.operators.window.operator import WindowOperator
 from firesteel.testing.operator_context import FAKE_RUNTIME
 from firesteel.testing.transcript import TranscriptCase, TranscriptMismatch, load_transcripts
@@ -17,7 +18,7 @@ ALIGNED = [case for case in CASES if alignment_of(case.spec()) is not None]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_transcript_on_the_general_operator(case: TranscriptCase) -> None:
-    case.run(WindowOperator)
+    case.run(_general(case))
 
 
 @pytest.mark.parametrize("case", ALIGNED, ids=lambda case: case.id)
@@ -34,11 +35,16 @@ def test_every_file_has_cases_and_names_are_unique() -> None:
 def test_the_factory_takes_the_aligned_operator_only_for_default_event_time_windows() -> None:
     chosen = {case.id: type(case.spec().create(FAKE_RUNTIME)) for case in CASES}
     for case in CASES:
-        aligned = case.trigger is None and case.window["type"] in (
-            "TumblingEventTimeWindows",
-            "SlidingEventTimeWindows",
+        aligned = (
+            case.trigger is None
+            and case.evictor is None
+            and case.window["type"] in ("TumblingEventTimeWindows", "SlidingEventTimeWindows")
         )
-        assert chosen[case.id] is (AlignedWindowOperator if aligned else WindowOperator), case.id
+        assert chosen[case.id] is (AlignedWindowOperator if aligned else _general(case)), case.id
+
+
+def _general(case: TranscriptCase) -> type[WindowOperator]:
+    return WindowOperator if case.evictor is None else EvictingWindowOperator
 
 
 def _case(*steps: dict[str, object], **fields: object) -> TranscriptCase:

@@ -35,6 +35,7 @@ from firesteel.runtime.operators.window.state import (
     contents_descriptor,
     panes_yet_to_fire,
 )
+from firesteel.runtime.operators.window.timestamped_value import check_written_without_evictor
 from firesteel.runtime.operators.window.window_contents import Panes, make_contents
 from firesteel.runtime.state.api.backend import ObjectStateBackend
 from firesteel.types.copying import are_immutable, copy_all, copy_value
@@ -72,7 +73,7 @@ class OpenWindows(NamedTuple):
 def alignment_of(spec: WindowSpec) -> WindowAlignment | None:
     """How the windows of a spec are aligned, or None where the general operator is needed."""
     assigner = spec.assigner
-    if type(spec.trigger).__name__ != "EventTimeTrigger":
+    if spec.evictor is not None or type(spec.trigger).__name__ != "EventTimeTrigger":
         return None
     kind = type(assigner).__name__
     if kind == "TumblingEventTimeWindows":
@@ -473,6 +474,9 @@ class AlignedWindowOperator(StreamOperator):
         for window, stored in restored.items():
             panes = self._table.namespaces[window] = self._contents.new_panes()
             panes.update(stored)
+            if self._holds_elements:
+                for elements in stored.values():
+                    check_written_without_evictor(elements[0])
             if yet_to_fire is not None:
                 fired = [key for key in panes if key not in yet_to_fire.get(window, ())]
                 if fired:

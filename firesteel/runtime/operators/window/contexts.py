@@ -10,6 +10,7 @@ from firesteel.runtime.state.api.backend import KeyedStateBackend
 from firesteel.runtime.time.timers import InternalTimerService
 
 __all__ = [
+    "EvictorContext",
     "ProcessWindowContext",
     "TriggerContext",
     "WindowAssignerContext",
@@ -133,6 +134,27 @@ class WindowAssignerContext:
     def get_runtime_context(self) -> Any:
         """The runtime context; its keyed state is that of the element's key."""
         return self._runtime_context
+
+
+class EvictorContext:
+    """The context of an evictor."""
+
+    __slots__ = ("_runtime_context", "_time")
+
+    def __init__(self, time: WindowTime, runtime_context: Any):
+        self._time = time
+        self._runtime_context = runtime_context
+
+    def get_current_processing_time(self) -> int:
+        """The wall clock in milliseconds."""
+        return self._time.current_processing_time()
+
+    def get_current_watermark(self) -> int:
+        """How far event time has come."""
+        return self._time.current_watermark
+
+    def get_metric_group(self) -> Any:
+        return self._runtime_context.get_metrics_group()
 
 
 class WindowStateStore:

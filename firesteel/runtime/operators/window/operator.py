@@ -28,6 +28,7 @@ from firesteel.runtime.operators.window.state import (
     contents_descriptor,
     register_timers_of_aligned_windows,
 )
+from firesteel.runtime.operators.window.timestamped_value import check_written_without_evictor
 
 __all__ = ["WindowOperator"]
 
@@ -142,7 +143,7 @@ class WindowOperator(StreamOperator):
                 continue
             skipped = False
             self._contents.set_current_namespace(window)
-            self._contents.add(value)
+            self._add(value, timestamp)
             context.window = window
             self._evaluate(self._trigger.on_element(value, timestamp, window, context), key, window)
             self._register_cleanup_timer(window)
@@ -161,12 +162,15 @@ class WindowOperator(StreamOperator):
                 continue
             skipped = False
             self._contents.set_current_namespace(in_flight.get_state_window(actual))
-            self._contents.add(value)
+            self._add(value, timestamp)
             context.window = actual
             self._evaluate(self._trigger.on_element(value, timestamp, actual, context), key, actual)
             self._register_cleanup_timer(actual)
         in_flight.persist()
         return skipped
+
+    def _add(self, value: Any, timestamp: int) -> None:
+        self._contents.add(value)
 
     def _merge_windows(self, result: Any, merged: list[Any], state_window: Any, state_windows: list[Any]) -> None:
         if self._event_time:
@@ -216,6 +220,8 @@ class WindowOperator(StreamOperator):
         if result.is_fire():
             contents = self._contents.get()
             if contents is not None and not (self._holds_elements and not contents):
+                if self._holds_elements:
+                    check_written_without_evictor(contents[0])
                 self._output.collect(self._function.process(key, window, contents), window.max_timestamp())
         if result.is_purge():
             self._contents.clear()

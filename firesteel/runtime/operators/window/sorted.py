@@ -39,7 +39,7 @@ class SortedWindowOperator(StreamOperator):
         if alignment is None:
             raise FiresteelError(f"{type(spec.assigner).__name__} with this trigger is not aligned.")
         self.spec = spec
-        self.user_function = spec.window_function
+        self.user_function = spec.user_function()
         self._size, self._slide, self._offset = alignment
 
     def open(self, context: OperatorContext) -> None:

@@ -24,7 +24,8 @@ class WindowSpec(OperatorSpec):
 
     ``aggregation`` is None (the window keeps its elements), ``"reduce"`` or ``"aggregate"`` with ``aggregate_function``
     a ReduceFunction/callable or an AggregateFunction. ``window_function`` is None (emit the aggregate itself) or a
-    (All)WindowFunction / Process(All)WindowFunction. ``all_windows`` selects one of the two families.
+    (All)WindowFunction / Process(All)WindowFunction. ``all_windows`` selects one of the two families. A window function
+    that calls one of the user's has that as ``wrapped_function``, and the method that it calls as ``wrapped_call``.
     """
 
     assigner: Any
@@ -35,21 +36,23 @@ class WindowSpec(OperatorSpec):
     allowed_lateness: int = 0
     late_tag: OutputTag | None = None
     all_windows: bool = False
+    evictor: Any = None
 
     def create(self, runtime: OperatorRuntime) -> StreamOperator:
         """Returns the fastest operator that can run these windows."""
         # these modules use the spec
         from firesteel.runtime.operators.window.aligned import AlignedWindowOperator, alignment_of
+        from firesteel.runtime.operators.window.evicting import EvictingWindowOperator
         from firesteel.runtime.operators.window.operator import WindowOperator
         from firesteel.runtime.operators.window.sorted import SortedWindowOperator
 
-        operator: StreamOperator = WindowOperator(self)
+        operator: StreamOperator = WindowOperator(self) if self.evictor is None else EvictingWindowOperator(self)
         if alignment_of(self) is not None:
             if runtime.execution.one_key_at_a_time:
                 return SortedWindowOperator(self)
             if runtime.keeps_objects:
                 operator = AlignedWindowOperator(self)
-        operator.user_function = self.window_function
+        operator.user_function = self.user_function()
         return operator
 
     def functions(self) -> Mapping[str, Callable[..., Any]]:
@@ -57,14 +60,15 @@ class WindowSpec(OperatorSpec):
         functions = {TRIGGER: method_of(self.trigger, "on_element")}
         if self.window_function is not None:
             is_process = hasattr(self.window_function, "process")
-            functions[WINDOW_FUNCTION] = method_of(self.window_function, "process" if is_process else "apply")
+            call = method_of(self.window_function, "process" if is_process else "apply")
+            functions[WINDOW_FUNCTION] = getattr(self.window_function, "wrapped_call", call)
         if self.aggregate_function is not None:
             method = "reduce" if self.aggregation == "reduce" else "get_result"
             functions[AGGREGATE] = method_of(self.aggregate_function, method)
         return functions
 
     def user_function(self) -> Any:
-        return self.window_function
+        return getattr(self.window_function, "wrapped_function", self.window_function)
 
     def without_user_functions(self) -> WindowSpec | None:
         """Returns the windows themselves if opening them calls no function of the user's."""

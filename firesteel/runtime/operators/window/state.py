@@ -55,7 +55,9 @@ WINDOW_TIMERS = "window-timers"
 
 
 def contents_descriptor(spec: WindowSpec) -> StateDescriptor:
-    """The descriptor of ``window-contents``."""
+    """The descriptor of ``window-contents``. With an evictor, elements are kept, as ``TimestampedValue``."""
+    if spec.evictor is not None:
+        return ListStateDescriptor(CONTENTS_STATE)
     if spec.aggregation == "reduce":
         return ReducingStateDescriptor(CONTENTS_STATE, spec.aggregate_function)
     if spec.aggregation == "aggregate":
