@@ -29,8 +29,8 @@ def register(commands: Any) -> None:
         "logs",
         help="show the logs of a cluster",
         description="Lists the log files of the JobManager and the TaskManagers, or prints one: firesteel logs "
-        "jobmanager, firesteel logs taskmanager --stdout, firesteel logs jobmanager NAME. Exit codes: 0, 1 "
-        "if the log does not exist, 3 if no cluster responds.",
+        "jobmanager, firesteel logs taskmanager --stdout, firesteel logs jobmanager NAME. With --job, prints what the "
+        "functions of a job have logged. Exit codes: 0, 1 if the log does not exist, 3 if no cluster responds.",
     )
     parser.add_argument(
         "process",
@@ -42,6 +42,9 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--stdout", action="store_true", help="show standard output, for example of print() calls in functions"
     )
+    parser.add_argument("--job", metavar="JOB", help="show what the functions of a job have logged: id or name")
+    parser.add_argument("--level", metavar="LEVEL", default="DEBUG", help="with --job: minimum level (default: DEBUG)")
+    parser.add_argument("--task", metavar="TEXT", default="", help="with --job: only of tasks like TEXT, such as (1/2)")
     parser.add_argument("-n", "--lines", metavar="N", type=positive, help="show only the last N lines")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_cluster_options(parser)
@@ -54,6 +57,8 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
     from firesteel.rest import cluster as jm
     from firesteel.rest import task_managers as tm
 
+    if options.job is not None:
+        return _job_log(options, client)
     if options.process is None:
         return _list(options, client)
     path: dict[str, str] = {}
@@ -65,10 +70,22 @@ def run(options: argparse.Namespace, client: ClusterClient) -> int:
         text: str = client.call(named, {**path, "filename": options.name})
     else:
         text = client.call(stdout if options.stdout else main, path)
+    return _print(options, {"process": options.process, "name": options.name}, text)
+
+
+def _job_log(options: argparse.Namespace, client: ClusterClient) -> int:
+    from firesteel.client.jobs import find_job
+    from firesteel.rest.job_logs import JOB_LOG
+
+    job = find_job(client, options.job)
+    query = {"level": options.level, "task": options.task}
+    return _print(options, {"job": job.jid}, client.call(JOB_LOG, {"jobid": job.jid}, query))
+
+
+def _print(options: argparse.Namespace, what: dict[str, Any], text: str) -> int:
     if options.lines is not None:
         text = "\n".join(text.splitlines()[-options.lines :])
-    said = {"process": options.process, "name": options.name, "text": text}
-    print_result(said, printable(text.rstrip("\n")), as_json=options.json)
+    print_result({**what, "text": text}, printable(text.rstrip("\n")), as_json=options.json)
     return 0
 
 

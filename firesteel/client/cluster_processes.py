@@ -131,7 +131,7 @@ def launch(
     if foreground:
         return subprocess.Popen(command, env=environment)  # noqa: S603 - our own module
     log = log_file(cluster)
-    log.parent.mkdir(exist_ok=True, mode=0o700)
+    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with log.open("ab") as output:
         return subprocess.Popen(  # noqa: S603 - our own module
             command,
@@ -145,7 +145,7 @@ def launch(
 
 def log_file(cluster: LocalCluster) -> Path:
     """The file with the output of the JobManagers on this machine."""
-    return cluster.directory / "log" / "jobmanager.out"
+    return cluster.log_directory / "jobmanager.out"
 
 
 def log_tail(file: Path, since: int = 0) -> str:

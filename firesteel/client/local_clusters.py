@@ -14,6 +14,7 @@ import psutil
 from firesteel.client.errors import UsageError
 from firesteel.config import cluster_options
 from firesteel.config.configuration import Configuration
+from firesteel.config.log_options import LOG_DIRECTORY
 
 __all__ = [
     "JobManagerEntry",
@@ -57,6 +58,12 @@ class LocalCluster:
 
     cluster_id: str
     directory: Path
+    configured_log_directory: Path | None = None
+
+    @property
+    def log_directory(self) -> Path:
+        """Where its JobManagers on this machine write their logs."""
+        return self.configured_log_directory or self.directory / "log"
 
     def job_managers(self) -> list[JobManagerEntry]:
         """Those that run, the oldest first."""
@@ -99,7 +106,8 @@ def local_cluster(settings: Mapping[str, str]) -> LocalCluster:
     cluster_id = configuration.get(cluster_options.CLUSTER_ID)
     if not cluster_id or cluster_id.startswith(".") or "/" in cluster_id:
         raise UsageError(f"{cluster_id!r} is not a valid cluster id: the id is used as a directory name.")
-    return LocalCluster(cluster_id, cluster_directory(configuration))
+    logs = configuration.get(LOG_DIRECTORY)
+    return LocalCluster(cluster_id, cluster_directory(configuration), None if logs is None else Path(logs).absolute())
 
 
 def find_local_cluster(settings: Mapping[str, str]) -> LocalCluster | None:

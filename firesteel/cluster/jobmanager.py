@@ -125,6 +125,7 @@ class JobManager:
             is_leader=leadership.is_valid,
             host_lives=self._spark.is_alive,
             write_output=lambda _job_id, stream, lines: self._logs.output.write_output(stream, lines),
+            write_log=self._logs.job_logs.write,
         )
         # only then is it asked anything: a job that is not recovered yet would seem not to exist
         dispatcher.recover()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 
-from firesteel.client.local_clusters import cluster_directory
-from firesteel.cluster.diagnostics.logs import setup_logging
+from firesteel.client.local_clusters import local_cluster
+from firesteel.cluster.diagnostics.logs import LogFiles, setup_logging
 from firesteel.cluster.jobmanager import AGAIN, JobManager
 from firesteel.cluster.launch import Launch
 from firesteel.common.errors import FiresteelError
+from firesteel.config import log_options
+from firesteel.config.configuration import Configuration
+from firesteel.process.log_levels import LEVELS
 from firesteel.process.pyflink_names import resolve_pyflink_names
 
 __all__ = ["main"]
@@ -22,7 +25,7 @@ def main(path: str, *, again: bool = False) -> int:
     resolve_pyflink_names()
     try:
         launch = Launch.read(path)
-        logs = setup_logging(cluster_directory(launch.configuration) / "log")
+        logs = _setup_logging(launch.configuration)
         manager = JobManager(launch, logs, again=again)
         try:
             return manager.run()
@@ -34,6 +37,14 @@ def main(path: str, *, again: bool = False) -> int:
         print(f"firesteel: {error}", file=sys.stderr)  # noqa: T201
         _log.error("%s", error)
         return 1
+
+
+def _setup_logging(configuration: Configuration) -> LogFiles:
+    return setup_logging(
+        local_cluster(configuration.to_dict()).log_directory,
+        kept=max(1, configuration.get(log_options.LOG_FILES)),
+        level=LEVELS[configuration.get(log_options.LOG_LEVEL)],
+    )
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ _SENSITIVE = (
 _MIN_SECRET_LENGTH = 4
 """Shorter values of sensitive keys are not looked for in texts: they would be found everywhere."""
 
-_URL_PASSWORD = re.compile(r"(?P<before>[A-Za-z][\w+.-]*://[^\s/:@]*:)[^\s/]+(?=@)")
+# the length of the scheme has a limit: without one, a long word would be searched again from each of its letters
+_URL_PASSWORD = re.compile(r"(?P<before>[A-Za-z][\w+.-]{0,40}://[^\s/:@]*:)[^\s/]+(?=@)")
 _PARAMETER = re.compile(
     r"(?P<before>\b\w*(?:password|passwd|pwd|token|secret|api_?key))"
     r"(?:(?P<is> *= *)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|=[^\s&;#'\"]+)",

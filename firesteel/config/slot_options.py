@@ -1,4 +1,4 @@
-"""The configuration options of the slots of a job: requests, heartbeats, cancellation and logs."""
+"""The configuration options of the slots of a job: requests, heartbeats and cancellation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from firesteel.config.option import ConfigOptions
 __all__ = [
     "HEARTBEAT_INTERVAL",
     "HEARTBEAT_TIMEOUT",
-    "LOG_LEVEL",
     "SLOT_REQUEST_TIMEOUT",
     "TASK_CANCELLATION_INTERVAL",
     "TASK_CANCELLATION_TIMEOUT",
@@ -46,10 +45,4 @@ HEARTBEAT_TIMEOUT = (
     .duration_type()
     .default_value(Duration.of_seconds(50))
     .with_description("Time without a heartbeat after which the other side is considered lost.")
-)
-LOG_LEVEL = (
-    _key("env.log.level")
-    .choice_type("TRACE", "DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL", "OFF")
-    .default_value("INFO")
-    .with_description("Minimum level of log records of user functions.")
 )

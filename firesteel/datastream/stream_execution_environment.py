@@ -48,6 +48,7 @@ from firesteel.graph.transformation import (
     SourceTransformation,
     Transformation,
 )
+from firesteel.process.program_logging import add_program_levels
 from firesteel.runtime.dependencies.collection import FILE_DELIMITER, PARAM_DELIMITER
 from firesteel.runtime.operators.source import SourceSpec
 from firesteel.spi.source import Source
@@ -470,7 +471,7 @@ class StreamExecutionEnvironment:
                 hint="End at least one stream with print(), sink_to(...) or execute_and_collect().",
             )
         self._apply_registered_slot_sharing_groups(transformations)
-        stream_graph = generate(transformations, Configuration(self._configuration), job_name)
+        stream_graph = generate(transformations, add_program_levels(Configuration(self._configuration)), job_name)
         if clear:
             self._transformations.clear()
         return stream_graph

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,7 @@ from firesteel.jobmaster.shell.job_preparation import PreparedJob, prepare_job
 from firesteel.jobmaster.shell.program_shipping import program_archive, program_roots
 from firesteel.jobmaster.shell.queued_host import QueuedHost
 from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.process.program_logging import add_program_format
 from firesteel.runtime.dependencies.collection import dependency_artifacts
 from firesteel.runtime.dependencies.prepared import prepare_dependencies
 from firesteel.spark.host_creation import create_host
@@ -46,6 +48,9 @@ class SparkPipelineExecutor:
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         """Starts the job and returns its client."""
         # before anything is started: errors of the program are raised at once
+        add_program_format(job_graph.configuration)
+        if not (py4j := logging.getLogger("py4j")).level:
+            py4j.setLevel(logging.WARNING)  # at INFO it reports each connection that it closes
         single_host = is_single_host(configuration)
         artifacts = dependency_artifacts(configuration)
         with ExitStack() as prepared:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -229,7 +230,15 @@ def test_what_functions_print_reaches_the_terminal(spark_env: Env, capfd: pytest
     assert sorted(err.splitlines()) == sorted(f"err {i}" for i in range(1, 2001))
 
 
-@pytest.mark.parametrize("settings", [{}, {"execution.runtime-mode": "BATCH"}], ids=["pipelined", "batch"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"execution.runtime-mode": "BATCH"},
+        {"execution.exchange": "spark", "restart-strategy.type": "none"},
+    ],
+    ids=["pipelined", "batch", "epochs"],
+)
 def test_what_functions_log_reaches_the_terminal(
     spark_env: Env, capfd: pytest.CaptureFixture[str], settings: Mapping[str, str]
 ) -> None:
@@ -238,18 +247,31 @@ def test_what_functions_log_reaches_the_terminal(
 
         log = logging.getLogger("my.rules")
         log.info("saw %d", value)
-        log.debug("not shown")
+        log.debug("details of %d", value)
+        if value == 3:
+            log.error("cannot use %d", value)
+            raise ValueError(value)
         return value
 
     env = spark_env(1, settings)
     env.from_collection([1, 2]).map(logs).filter(lambda _: False).print()
     env.execute()
     lines = capfd.readouterr().err.splitlines()
-    assert [line.partition(" INFO ")[2].strip() for line in lines] == ["my.rules - saw 1", "my.rules - saw 2"]
-    quiet = spark_env(1, {**settings, "env.log.level": "WARN"})
-    quiet.from_collection([1]).map(logs).filter(lambda _: False).print()
-    quiet.execute()
-    assert capfd.readouterr().err == ""
+    task = "[Source: Collection Source -> Map -> Filter -> Sink: Print t… (1/1)#0]"
+    assert [line[24:] for line in lines] == [
+        f"INFO     my.rules {task} - saw 1",
+        f"INFO     my.rules {task} - saw 2",
+    ]
+    program = logging.getLogger("my.rules")
+    program.setLevel(logging.DEBUG)
+    try:
+        other = spark_env(1, {**settings, "env.log.level": "WARN", "env.log.format": "%(levelname)s %(message)s"})
+        other.from_collection([3]).map(logs).print()
+        assert fail(other).error_type == "ValueError"
+    finally:
+        program.setLevel(logging.NOTSET)
+    # also what was logged before the failure
+    assert capfd.readouterr().err.splitlines() == ["INFO saw 3", "DEBUG details of 3", "ERROR cannot use 3"]
 
 
 def test_what_was_printed_before_the_failure_is_seen(spark_env: Env, capfd: pytest.CaptureFixture[str]) -> None:

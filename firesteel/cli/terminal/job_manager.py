@@ -116,7 +116,7 @@ def _stay(
     from firesteel.client import cluster_processes
 
     process = cluster_processes.launch(cluster, told, search_path=search_path, foreground=True)
-    log = cluster.directory / "log" / "jobmanager.log"
+    log = cluster.log_directory / "jobmanager.log"
     try:
         log_from = log.stat().st_size
     except OSError:
@@ -189,7 +189,7 @@ def report(
         ),
         f"  slots   {'-' if slots is None else slots}",
         f"  token   {entry.token_file}",
-        f"  logs    {cluster.directory / 'log'}",
+        f"  logs    {cluster.log_directory}",
         f"  stop    firesteel cluster stop{which}",
     ]
     print("\n".join(lines))  # noqa: T201

@@ -1,4 +1,4 @@
-"""Log files of a JobManager and of its jobs' printed output, with bounded size."""
+"""Log files of a JobManager, and of the printed output and the log lines of its jobs, with bounded size."""
 
 from __future__ import annotations
 
@@ -6,24 +6,20 @@ import fcntl
 import logging
 import os
 import stat
-import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from firesteel.cluster.diagnostics.job_logs import JobLogs
+from firesteel.cluster.diagnostics.output_file import KEPT_FILES, MAX_FILE_BYTES, OutputFile
 from firesteel.common.errors import FiresteelError
 from firesteel.config.redaction import hide_passwords, printable
 
 __all__ = ["LogFile", "LogFiles", "LogNotFoundError", "OutputFile", "setup_logging"]
 
-MAX_FILE_BYTES = 10 * 1024 * 1024
-KEPT_FILES = 5
-"""The one that is written, and those before it."""
 MAX_READ_BYTES = 10 * 1024 * 1024
 MAX_PROCESSES = 100
 _FORMAT = "%(asctime)s %(levelname)-5s %(name)s [%(threadName)s] - %(message)s"
-_log = logging.getLogger(__name__)
 
 
 class LogNotFoundError(FiresteelError):
@@ -39,61 +35,6 @@ class LogFile:
     modified_at: int
 
 
-class OutputFile:
-    """A file that lines are appended to. Older ones are kept beside it, with .1, .2, … at the end, and then removed."""
-
-    def __init__(self, path: Path, max_bytes: int = MAX_FILE_BYTES, kept: int = KEPT_FILES):
-        self._path = path
-        self._max_bytes = max_bytes
-        self._kept = kept
-        self._lock = threading.Lock()
-        self._descriptor: int | None = None
-        self._size = 0
-        self._is_failing = False
-
-    def write_output(self, _stream: str, lines: Sequence[str]) -> None:
-        """Appends lines that functions printed. A disk that is full costs the lines, not the job."""
-        data = ("\n".join(lines) + "\n").encode("utf-8", "replace")
-        with self._lock:
-            try:
-                for start in range(0, len(data), self._max_bytes):
-                    self._append(data[start : start + self._max_bytes])
-                self._is_failing = False
-            except OSError as error:
-                if not self._is_failing:
-                    _log.warning("The output of jobs cannot be written to %s: %s", self._path, error)
-                self._is_failing = True
-
-    def close(self) -> None:
-        with self._lock:
-            if self._descriptor is not None:
-                os.close(self._descriptor)
-                self._descriptor = None
-
-    def _append(self, data: bytes) -> None:
-        if self._descriptor is not None and self._size + len(data) > self._max_bytes:
-            os.close(self._descriptor)
-            self._descriptor = None
-            self._rotate()
-        if self._descriptor is None:
-            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
-            self._size = os.fstat(self._descriptor).st_size
-        written = memoryview(data)
-        while written:
-            count = os.write(self._descriptor, written)
-            self._size += count
-            written = written[count:]
-
-    def _rotate(self) -> None:
-        for number in range(self._kept - 1, 0, -1):
-            older = self._path if number == 1 else self._numbered(number - 1)
-            if older.exists():
-                older.replace(self._numbered(number))
-
-    def _numbered(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.name}.{number}")
-
-
 class LogFiles:
     """The log directory of a cluster, and which of its files are this JobManager's.
 
@@ -101,21 +42,26 @@ class LogFiles:
     same time ``jobmanager-1.log``.
     """
 
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, kept: int = KEPT_FILES):
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o750)
             self._lock_descriptor, suffix = _claim(directory)
         except OSError as error:
             raise FiresteelError(
-                f"Logs cannot be written to {directory}: {error.strerror}.", hint="Set cluster.directory."
+                f"Logs cannot be written to {directory}: {error.strerror}.",
+                hint="Set env.log.dir or cluster.directory.",
             ) from None
         self.directory = directory
         self.jobmanager_log = directory / f"jobmanager{suffix}.log"
         self.jobmanager_out = directory / f"jobmanager{suffix}.out"
         """What this process prints, if whoever starts it sends that here."""
         self.spark_log = directory / f"spark{suffix}.log"
-        self.output = OutputFile(directory / f"taskmanager{suffix}.out")
+        self.output = OutputFile(directory / f"taskmanager{suffix}.out", kept=kept)
         """What the functions of jobs print."""
+        self.taskmanager_log = directory / f"taskmanager{suffix}.log"
+        self._log = OutputFile(self.taskmanager_log, kept=kept)
+        self.job_logs = JobLogs(self._log)
+        """What the functions of jobs log."""
 
     @property
     def taskmanager_out(self) -> Path:
@@ -160,6 +106,7 @@ class LogFiles:
 
     def close(self) -> None:
         self.output.close()
+        self._log.close()
         os.close(self._lock_descriptor)
 
 
@@ -174,11 +121,11 @@ class LogFormatter(logging.Formatter):
         return hide_passwords(printable(super().format(record))).replace("\n", "\n    ")
 
 
-def setup_logging(directory: Path) -> LogFiles:
+def setup_logging(directory: Path, *, kept: int = KEPT_FILES, level: int = logging.INFO) -> LogFiles:
     """Has this process log to the directory, from now on and to nowhere else."""
-    files = LogFiles(directory)
+    files = LogFiles(directory, kept)
     handler = RotatingFileHandler(
-        files.jobmanager_log, maxBytes=MAX_FILE_BYTES, backupCount=KEPT_FILES - 1, encoding="utf-8", errors="replace"
+        files.jobmanager_log, maxBytes=MAX_FILE_BYTES, backupCount=kept - 1, encoding="utf-8", errors="replace"
     )
     handler.setFormatter(LogFormatter(_FORMAT))
     root = logging.getLogger()
@@ -186,7 +133,7 @@ def setup_logging(directory: Path) -> LogFiles:
         root.removeHandler(other)
         other.close()
     root.addHandler(handler)
-    root.setLevel(logging.INFO)
+    root.setLevel(level)
     logging.getLogger("py4j").setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)
     return files

@@ -22,6 +22,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.model.end_of_job import ends_preparation
 from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.model.log_line import LogLine
 from firesteel.jobmaster.shell.job_preparation import PreparedJob
 from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.jobmaster.shell.runner import JobMasterRunner
@@ -34,6 +35,7 @@ _log = logging.getLogger(__name__)
 JobStarter: TypeAlias = Callable[[PreparedJob, JobServices], JobMasterRunner]
 """Makes the runner of a job, with the host it runs on; called in the order of submission. It is started afterwards."""
 WriteOutput: TypeAlias = Callable[[str, str, Sequence[str]], None]
+WriteLog: TypeAlias = Callable[[str, Sequence[LogLine]], None]
 """Takes lines that functions of a job printed: its id, ``stdout`` or ``stderr``, and the lines."""
 
 _JOB_ID = re.compile(r"[0-9a-f]{32}")
@@ -102,6 +104,7 @@ class Dispatcher:
         checkpoint_directory: str | None = None,
         is_leader: Callable[[], bool] = lambda: True,
         write_output: WriteOutput | None = None,
+        write_log: WriteLog | None = None,
         host_lives: Callable[[], bool] = lambda: True,
         concurrency: Concurrency = SYSTEM,
     ):
@@ -111,6 +114,7 @@ class Dispatcher:
         self._on_fenced = on_fenced
         self._is_leader = is_leader
         self._write_output = write_output
+        self._write_log = write_log
         self._concurrency = concurrency
         self._loader = JobLoader(configuration, checkpoint_directory)
         self._archive = JobArchive(configuration)
@@ -308,7 +312,7 @@ class Dispatcher:
     # -- steps 4 and 5 ------------------------------------------------------------------------------
 
     def _services_of(self, job: ManagedJob) -> JobServices:
-        write_output = self._write_output
+        write_output, write_log = self._write_output, self._write_log
 
         def register_checkpoint(checkpoint_id: int, path: str) -> None:
             self._write(lambda: self._store.add_checkpoint(job.job_id, checkpoint_id, path))
@@ -335,9 +339,11 @@ class Dispatcher:
             job_ending=job_ending,
             may_delete=self._may_delete,
         )
-        if write_output is None:
-            return services
-        return replace(services, write_output=lambda stream, lines: write_output(job.job_id, stream, lines))
+        if write_output is not None:
+            services = replace(services, write_output=lambda stream, lines: write_output(job.job_id, stream, lines))
+        if write_log is not None:
+            services = replace(services, write_log=lambda lines: write_log(job.job_id, lines))
+        return services
 
     def _on_done(self, job: ManagedJob, runner: JobMasterRunner, done: Future[JobExecutionResult]) -> None:
         """The runner has ended: with the job, or because it has broken down, which is no end of the job."""

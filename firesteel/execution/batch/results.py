@@ -12,6 +12,7 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.client_channels import PRINT_CHANNEL
 from firesteel.jobmaster.metrics import merge_accumulators
 from firesteel.jobmaster.model.failure import failure_of
+from firesteel.jobmaster.model.log_line import LOG_STREAM
 from firesteel.process import fault_points
 from firesteel.runtime.model.messages import ClientPayload, MetricReport, MetricScope, TaskKey
 from firesteel.runtime.model.serialization import serialize_records
@@ -83,7 +84,10 @@ class BatchResults:
         numbers: dict[tuple[str, int], int] = defaultdict(int)
         for report in self._reports:
             slot = slot_of(report.vertex_id, report.subtask)
-            for stream, lines in _lines(report.printed):
+            said: list[tuple[str, Sequence[Any]]] = [*_lines(report.printed)]
+            if report.logged:
+                said.append((LOG_STREAM, list(report.logged)))
+            for stream, lines in said:
                 channel = f"{PRINT_CHANNEL}#{stream}"
                 payload = serialize_records((stream, lines), None)
                 yield slot, ClientPayload(attempt, channel, slot, _next(numbers, channel, slot), payload)

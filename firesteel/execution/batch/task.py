@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from firesteel.execution.batch.grouping_output import BucketedPartition, GroupingOutput
@@ -27,6 +28,7 @@ from firesteel.execution.stages.row_spool import RowSpool, runs_of_rows
 from firesteel.execution.stages.stage_task import StageTask
 from firesteel.execution.stages.task_cache import PrintedLines
 from firesteel.execution.stages.task_commands import BatchCommand, BatchReport
+from firesteel.jobmaster.model.log_line import LOG_STREAM
 from firesteel.runtime.chain.output import TaskOutput
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.deployment import OutputDescriptor
@@ -58,11 +60,12 @@ def run_batch_task(
     task = BatchTask(command, clock)
     try:
         with capture() as printed:
+            task.printed = printed
             task.open()
             yield from task.run_batch(command, rows)
             task.end()
-        yield from task.drain(flush=True)
-        yield from task.report(printed)
+            yield from task.drain(flush=True)
+            yield from task.report()
     finally:
         task.close()
 
@@ -206,7 +209,7 @@ class BatchTask(StageTask):
             self.act(lambda: task.head.process_watermark(MAX_WATERMARK))
         self.act(task.end)
 
-    def report(self, printed: PrintedLines | None) -> Iterator[bytes]:
+    def report(self) -> Iterator[bytes]:
         """Reports the outcome, once nothing more can fail."""
         task = self.descriptor.task
         report = BatchReport(
@@ -221,14 +224,18 @@ class BatchTask(StageTask):
                 if isinstance(chained.operator, SinkOperator) and chained.operator.prepared
             },
             client_payloads=self._take_payloads(),
-            printed=tuple(
-                (stream, "".join(f"{line}\n" for line in lines))
-                for stream, lines in (() if printed is None else printed.take())
-            ),
         )
         errors = self.close()
         if errors:
             raise StageTaskError([self.failed(errors[0])]) from errors[0]
+        taken = () if self.printed is None else self.printed.take()
+        report = replace(
+            report,
+            printed=tuple(
+                (stream, "".join(f"{line}\n" for line in lines)) for stream, lines in taken if stream != LOG_STREAM
+            ),
+            logged=tuple(line for stream, lines in taken if stream == LOG_STREAM for line in lines),
+        )
         yield from self.report_row([report], REPORT_ORDER)
 
     def send_to_client(self, task: Task, channel: str, payload: Any) -> None:

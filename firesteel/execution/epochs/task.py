@@ -21,7 +21,7 @@ from firesteel.config import pipeline_options
 from firesteel.execution.stages.errors import StageTaskError, TaskStateLostError
 from firesteel.execution.stages.exchange_rows import EVENTS, REPORT, ExchangeRow, pack_row, unpack_row
 from firesteel.execution.stages.stage_task import RowFile, StageTask
-from firesteel.execution.stages.task_cache import PrintedLines, TaskCache
+from firesteel.execution.stages.task_cache import TaskCache
 from firesteel.execution.stages.task_commands import EpochCommand, EpochReport
 from firesteel.process import fault_points
 from firesteel.runtime.model import messages
@@ -35,7 +35,6 @@ from firesteel.runtime.model.elements import (
     Watermark,
     WatermarkStatus,
 )
-from firesteel.runtime.model.serialization import serialize_records
 from firesteel.runtime.network.gate import InputChannel
 from firesteel.runtime.operators.deferring import DeferringOperator
 from firesteel.runtime.operators.sink import SinkOperator
@@ -126,7 +125,6 @@ class EpochTask(StageTask):
 
     def __init__(self, command: EpochCommand, clock: Clock, snapshots: SlotSnapshots):
         super().__init__(command.descriptor, clock=clock, snapshots=snapshots)
-        self.printed: PrintedLines | None = None
         outputs = len(self.task.outputs)
         self._watermarks = [MIN_TIMESTAMP] * outputs
         self._idle = [False] * outputs
@@ -445,19 +443,6 @@ class EpochTask(StageTask):
                 task.running = False
 
     # -- reports ------------------------------------------------------------------------------------
-
-    def told_to_client(self) -> list[messages.ClientPayload]:
-        """The payloads for the client, with the printed output of functions."""
-        task = self.descriptor.task
-        if self.printed is not None:
-            for name, lines in self.printed.take():
-                payload = serialize_records((name, list(lines)), None)
-                self.messages.append(
-                    messages.ClientPayload(
-                        task.attempt, f"print#{name}", task.slot, self.next_number(f"print#{name}", task.slot), payload
-                    )
-                )
-        return super().told_to_client()
 
     def _report(self, command: EpochCommand, records: int, reloaded: bool) -> list[messages.SlotMessage | EpochReport]:
         self.told_to_client()

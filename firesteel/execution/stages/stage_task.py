@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firesteel.config import pipeline_options
 from firesteel.execution.stages.errors import StageTaskError
@@ -24,6 +24,7 @@ from firesteel.runtime.model import messages
 from firesteel.runtime.model.assigned_state import TaskRestore
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
 from firesteel.runtime.model.elements import CheckpointBarrier, ControlEvent, EndOfData
+from firesteel.runtime.model.serialization import serialize_records
 from firesteel.runtime.model.state_handles import TaskStateSnapshot
 from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.gate import InputChannel, InputGate
@@ -34,6 +35,9 @@ from firesteel.runtime.slot.wiring import Wiring
 from firesteel.runtime.task.slot_snapshots import SlotSnapshots
 from firesteel.runtime.task.source_messages import source_event, split_request, watermark_report
 from firesteel.runtime.task.task import Task
+
+if TYPE_CHECKING:
+    from firesteel.execution.stages.task_cache import PrintedLines
 
 __all__ = ["ROW_CONFIG", "InlineSnapshots", "RowFile", "StageTask"]
 
@@ -101,6 +105,8 @@ class StageTask:
         register_inline_expressions(descriptor.inline_expressions)
         self.descriptor = descriptor
         self.messages: list[messages.SlotMessage] = []
+        self.printed: PrintedLines | None = None
+        """What functions print and log, if that is captured."""
         self.clock: Clock = SystemClock() if clock is None else clock
         self.snapshots = InlineSnapshots(task.configuration, task.job_id) if snapshots is None else snapshots
         self.timers = ProcessingTimers(self.clock)
@@ -417,7 +423,16 @@ class StageTask:
     # -- reports ------------------------------------------------------------------------------------
 
     def told_to_client(self) -> list[messages.ClientPayload]:
-        """The payloads for the client."""
+        """The payloads for the client, with the printed output of functions."""
+        task = self.descriptor.task
+        if self.printed is not None:
+            for name, lines in self.printed.take():
+                payload = serialize_records((name, list(lines)), None)
+                self.messages.append(
+                    messages.ClientPayload(
+                        task.attempt, f"print#{name}", task.slot, self.next_number(f"print#{name}", task.slot), payload
+                    )
+                )
         return [message for message in self.messages if isinstance(message, messages.ClientPayload)]
 
     def metric_report(self) -> messages.MetricReport:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from firesteel.execution.stages.stage_task import InlineSnapshots, StageTask
 from firesteel.execution.stages.task_commands import EpochCommand
@@ -21,8 +21,8 @@ _Key: TypeAlias = tuple[str, str, int]
 class PrintedLines(Protocol):
     """What functions write to stdout and stderr, where that is not the client's own terminal."""
 
-    def take(self) -> Sequence[tuple[str, Sequence[str]]]:
-        """What was printed since the last call: ``stdout`` or ``stderr``, and lines."""
+    def take(self) -> Sequence[tuple[str, Sequence[Any]]]:
+        """What was printed since the last call: ``stdout`` or ``stderr``, and lines; and what was logged."""
         ...
 
 

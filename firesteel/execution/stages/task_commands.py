@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from firesteel.jobmaster.model.log_line import LogLine
 from firesteel.runtime.codegen.inlining import InlineTable
 from firesteel.runtime.model.assigned_state import TaskRestore
 from firesteel.runtime.model.deployment import TaskDeploymentDescriptor
@@ -108,3 +109,5 @@ class BatchReport:
     """Client channels and what was sent to them, in order."""
     printed: tuple[tuple[str, str], ...] = ()
     """What functions printed: (stdout or stderr, text)."""
+    logged: tuple[LogLine, ...] = ()
+    """What functions logged."""

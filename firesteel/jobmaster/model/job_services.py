@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from firesteel.common.errors import TaskFailure
 from firesteel.common.job_status import JobStatus
+from firesteel.jobmaster.model.log_line import LogLine
 
 __all__ = ["JobServices"]
 
@@ -16,6 +17,10 @@ def _to_terminal(stream: str, lines: Sequence[str]) -> None:
     out = sys.stderr if stream == "stderr" else sys.stdout
     out.write("\n".join(lines) + "\n")
     out.flush()
+
+
+def _log_to_terminal(lines: Sequence[LogLine]) -> None:
+    _to_terminal("stderr", [line.text for line in lines])
 
 
 def _nobody_asks(*_: object) -> None:
@@ -35,6 +40,8 @@ class JobServices:
 
     write_output: Callable[[str, Sequence[str]], None] = _to_terminal
     """Lines that functions printed to ``stdout`` or ``stderr``."""
+    write_log: Callable[[Sequence[LogLine]], None] = _log_to_terminal
+    """Log records of functions."""
     register_checkpoint: Callable[[int, str], None] = _nobody_asks
     """A checkpoint is stored, and no task has been notified yet. If this raises, the checkpoint has failed: a process
     that no longer leads the job must not have its sinks commit."""

@@ -41,6 +41,7 @@ from firesteel.jobmaster.model import events, instructions
 from firesteel.jobmaster.model.end_of_job import may_record
 from firesteel.jobmaster.model.host import Attempt, AttemptHost
 from firesteel.jobmaster.model.job_services import JobServices
+from firesteel.jobmaster.model.log_line import LOG_STREAM
 from firesteel.jobmaster.model.settings import JobMasterSettings
 from firesteel.jobmaster.restart_strategy import create_restart_strategy
 from firesteel.jobmaster.shell.checkpoint_io import CheckpointIO
@@ -510,7 +511,11 @@ class JobMasterRunner:
 
     def _write_output(self, payload: bytes, consumed: events.ClientConsumed) -> None:
         try:
-            self._services.write_output(*deserialize_batch(payload).values)
+            stream, lines = deserialize_batch(payload).values
+            if stream == LOG_STREAM:
+                self._services.write_log(lines)
+            else:
+                self._services.write_output(stream, lines)
         except Exception as error:  # noqa: BLE001 - a full disk, a closed terminal: the job does not depend on it
             _log.warning("The printed output of job '%s' was lost: %s", self.job_graph.job_name, error)
         self._events.put(consumed)

@@ -22,6 +22,9 @@ __all__ = [
     "TaskDeploymentDescriptor",
 ]
 
+MAX_LOG_NAME = 60
+"""The maximum length of a task's name in a log line."""
+
 
 @dataclass(frozen=True)
 class OperatorDescriptor:
@@ -143,3 +146,9 @@ class TaskDeploymentDescriptor:
     def name_with_subtask(self) -> str:
         """As Flink prints it: ``Map -> Filter (1/2)#0``."""
         return f"{self.name} ({self.subtask + 1}/{self.parallelism})#{self.attempt}"
+
+    @property
+    def log_name(self) -> str:
+        """The same with the name shortened, for log lines."""
+        name = self.name if len(self.name) <= MAX_LOG_NAME else f"{self.name[: MAX_LOG_NAME - 1]}…"
+        return f"{name} ({self.subtask + 1}/{self.parallelism})#{self.attempt}"

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from firesteel.common.errors import RecordSerializationError, UserCodeError
 from firesteel.config.cluster_options import METRICS_INTERVAL
 from firesteel.process.concurrency import SYSTEM, Concurrency
+from firesteel.process.current_task import CURRENT_TASK
 from firesteel.process.event_loop import EventLoopThread
 from firesteel.runtime.chain.output import TaskOutput
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
@@ -233,9 +234,17 @@ class TaskExecutor(SlotMessages):
         for task in self._tasks:
             was_finished = task.finished and task not in self._ending
             task.finished = True
-            task.close()
+            self._close(task)
             if state is not None and not was_finished:
                 self._report(task.descriptor, state)
+
+    @staticmethod
+    def _close(task: Task) -> list[BaseException]:
+        before, CURRENT_TASK.name = CURRENT_TASK.name, task.log_name
+        try:
+            return task.close()
+        finally:
+            CURRENT_TASK.name = before
 
     # -- one step -----------------------------------------------------------------------------------
 
@@ -363,7 +372,7 @@ class TaskExecutor(SlotMessages):
                 continue
             if all(output.partition.queued == 0 for output in task.outputs) and self._wiring.is_drained():
                 self._ending.remove(task)
-                errors = task.close()
+                errors = self._close(task)
                 if errors:
                     self._check_cancelled()  # which interrupts a close() that hangs
                     self._fail(task, errors[0])
@@ -506,12 +515,15 @@ class TaskExecutor(SlotMessages):
 
     def _guarded(self, task: Task, action: Callable[[], None]) -> None:
         """Runs user code; an exception becomes the task's failure, sent to the JobMaster at once."""
+        before, CURRENT_TASK.name = CURRENT_TASK.name, task.log_name
         try:
             action()
         except (UserCodeError, TaskCancelled):
             raise
         except BaseException as error:  # noqa: BLE001 - user code may raise anything, SystemExit too
             self._fail(task, error)
+        finally:
+            CURRENT_TASK.name = before
 
     def _fail(self, task: Task, error: BaseException) -> NoReturn:
         failure = describe_failure(error, task.descriptor, task.chain, task.at_work)

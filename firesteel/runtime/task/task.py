@@ -73,6 +73,7 @@ class Task:
         watermark_interval_ms: int,
     ):
         self.descriptor = descriptor
+        self.log_name = descriptor.log_name
         self.gate = gate
         self.rank = 0
         """The place of the task's vertex in the job: above that of every producer."""

@@ -1,10 +1,14 @@
-"""Captures the printed output of user functions in a Python worker until the task is done."""
+"""Captures the printed output and the log lines of user functions in a Python worker until the task is done."""
 
 from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from firesteel.jobmaster.model.log_line import LOG_STREAM, LogLine
+from firesteel.spark.session.function_logging import HANDLER
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,7 +33,7 @@ class _Stream(io.TextIOBase):
 
 
 class Printed:
-    """While entered, ``sys.stdout`` and ``sys.stderr`` are kept. Is the ``PrintedLines`` of tasks.
+    """While entered, ``sys.stdout``, ``sys.stderr`` and the log are kept. Is the ``PrintedLines`` of tasks.
 
     >>> with Printed() as printed:
     ...     print("a", 1)
@@ -41,15 +45,19 @@ class Printed:
     def __init__(self) -> None:
         self._parts: list[tuple[str, list[str]]] = []
         self._length = 0
+        self._log: list[LogLine] = []
+        self._log_length = 0
         self._saved: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
         for name in ("stdout", "stderr"):
             self._saved[name] = getattr(sys, name)
             setattr(sys, name, _Stream(name, self))
+        HANDLER.offer = self.add_log
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        HANDLER.offer = None
         for name, saved in self._saved.items():
             setattr(sys, name, saved)
 
@@ -65,7 +73,20 @@ class Printed:
         else:
             self._parts.append((name, [text]))
 
-    def take(self) -> list[tuple[str, list[str]]]:
-        """What was printed since the last call: the stream and lines."""
+    def add_log(self, line: LogLine) -> bool:
+        """Keeps a log line, unless there are too many."""
+        if self._log_length > MAX_CHARACTERS:
+            return False
+        self._log_length += len(line.text)
+        self._log.append(line)
+        return True
+
+    def take(self) -> list[tuple[str, Sequence[Any]]]:
+        """What was printed and logged since the last call: the stream and lines."""
+        HANDLER.tell_left_out()
         parts, self._parts, self._length = self._parts, [], 0
-        return [(name, "".join(texts).removesuffix("\n").split("\n")) for name, texts in parts]
+        printed: list[tuple[str, Sequence[Any]]] = [
+            (name, "".join(texts).removesuffix("\n").split("\n")) for name, texts in parts
+        ]
+        lines, self._log, self._log_length = self._log, [], 0
+        return [*printed, (LOG_STREAM, lines)] if lines else printed

@@ -15,7 +15,7 @@ from firesteel.execution.stages.task_commands import BatchCommand, EpochCommand,
 from firesteel.process.pyflink_names import resolve_pyflink_names
 from firesteel.process.worker_environment import enter_worker_environment
 from firesteel.spark.blocking.printed_output import Printed
-from firesteel.spark.session.function_logging import setup_function_logging
+from firesteel.spark.session.function_logging import function_logging
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
@@ -49,13 +49,13 @@ class RunBatchTasks:
         enter_worker_environment()
         resolve_pyflink_names()
         command = self._command(partition)
-        setup_function_logging(command.descriptor.task.configuration)
         if self.function is None:
             from firesteel.execution.batch.task import run_batch_task
 
             output = run_batch_task(command, rows, capture=Printed)
         else:
             output = cloudpickle.loads(self.function)(command, rows)
+        output = _logged(command.descriptor, output)
         return _guarded(_without_numbers(output) if self.is_terminal else output, rows)
 
     def _command(self, partition: int) -> BatchCommand:
@@ -93,21 +93,21 @@ class RunEpochTask:
             from firesteel.execution.epochs.task import run_epoch_task as run
         else:
             run = _loaded(self.function)
-        command = EpochCommand(self._descriptor(), **cloudpickle.loads(self.command))
-        setup_function_logging(command.descriptor.task.configuration)
-        output = run(command, rows, _tasks())
+        descriptor, is_cached = self._descriptor()
+        command = EpochCommand(descriptor, **cloudpickle.loads(self.command))
+        output = _logged(descriptor, run(command, rows, _tasks()), resumes=is_cached)
         return _kept(_guarded(_without_numbers(output) if self.is_terminal else output, rows))
 
-    def _descriptor(self) -> StageTaskDescriptor:
-        """The descriptor that the task in the cache has, or a fresh one if the task has to be built."""
+    def _descriptor(self) -> tuple[StageTaskDescriptor, bool]:
+        """The descriptor that the task in the cache has, or a fresh one and False if the task has to be built."""
         found = _descriptors.get(self.key)
         if _tasks().keep_only(self.key, self.last_run) and found is not None and found[0] == self.generation:
-            return found[1]
+            return found[1], True
         # functions may keep things in themselves, so a new task must not get those of an old one
         _, vertex_id, subtask = self.key
         descriptor: StageTaskDescriptor = cloudpickle.loads(self.descriptors.value[vertex_id])[subtask]
         _descriptors[self.key] = (self.generation, descriptor)
-        return descriptor
+        return descriptor, False
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,13 @@ def _tasks() -> TaskCache:
 @cache
 def _loaded(function: bytes) -> Any:
     return cloudpickle.loads(function)
+
+
+def _logged(descriptor: StageTaskDescriptor, output: Iterator[bytes], *, resumes: bool = False) -> Iterator[bytes]:
+    """Runs a task with the log of its functions."""
+    task = descriptor.task
+    with function_logging(task.configuration, task.job_id, task.log_name, resumes=resumes):
+        yield from output
 
 
 def _without_numbers(output: Iterator[bytes]) -> Iterator[bytes]:

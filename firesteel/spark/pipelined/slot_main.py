@@ -31,7 +31,7 @@ from firesteel.runtime.slot.task_executor import TaskExecutor
 from firesteel.runtime.slot.wiring import Wiring, network_config
 from firesteel.spark.pipelined.slot_watch import MemoryBudget, SlotTimeouts, SlotWatch
 from firesteel.spark.session.cluster_info import executor_id_of_worker
-from firesteel.spark.session.function_logging import setup_function_logging
+from firesteel.spark.session.function_logging import function_logging
 from firesteel.spark.session.user_output import UserOutput
 
 __all__ = ["SlotMain"]
@@ -119,8 +119,7 @@ class SlotMain:
                 gateway.output = UserOutput(control.send, self._attempt, slot, lambda: executor.cancel_requested)
                 budget = self._budget(slot, job, tasks)
                 watch = SlotWatch(executor, control, gateway.output, self._attempt, slot, timeouts, budget)
-                setup_function_logging(configuration)
-                with watch, gateway.output:
+                with function_logging(configuration, job.job_id), watch, gateway.output:
                     control.send(self._registration(slot, place, network.address))
                     self._execute(executor, gateway, slot)
             finally:

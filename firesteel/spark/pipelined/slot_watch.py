@@ -203,6 +203,7 @@ class SlotWatch:
         while not self._over.wait(wait):
             now = time.time_ns() // 1_000_000
             try:
+                self._output.tell_left_out()
                 self._control.send(
                     messages.Heartbeat(self._attempt, self._slot, now, resident_bytes(), cpu_milliseconds())
                 )

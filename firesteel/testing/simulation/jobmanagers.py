@@ -165,6 +165,7 @@ class _Server:
 class _Logs:
     spark_log = Path("spark.log")
     output = SimpleNamespace(write_output=lambda _stream, _lines: None)
+    job_logs = SimpleNamespace(write=lambda _job_id, _lines: None)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -313,6 +313,9 @@ class _UnredirectedOutput:
     def flush(self, *, end: bool = False) -> None:
         """Nothing was printed."""
 
+    def tell_left_out(self) -> None:
+        """Nothing was logged."""
+
     def acknowledge(self, _message: object) -> bool:
         """Nothing was printed."""
         return False
@@ -334,7 +337,9 @@ def simulated_spark() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(replaced(host, InheritableThread=_InheritableThread))
         # simulated processes share one terminal and one set of loggers
-        stack.enter_context(replaced(slot_main, UserOutput=_UnredirectedOutput, setup_function_logging=lambda _: None))
+        stack.enter_context(
+            replaced(slot_main, UserOutput=_UnredirectedOutput, function_logging=lambda *_: nullcontext())
+        )
         stack.enter_context(replaced(slot_main, executor_id_of_worker=lambda: "1"))
         # virtual time stands still while a task has its turn
         stack.enter_context(replaced(slot_main, TaskExecutor=partial(TaskExecutor, watch_turns=False)))

@@ -26,6 +26,7 @@ from firesteel.cluster.rest.handlers import task_managers as task_manager_handle
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
 from firesteel.common import Configuration, JobStatus
 from firesteel.common.errors import FiresteelError, TaskFailure
+from firesteel.jobmaster.model.log_line import LogLine
 from firesteel.jobmaster.slots.pool import Slot, SlotPool, SlotState
 from firesteel.jobmaster.view.job import JobView
 from firesteel.rest import cluster as cluster_rest
@@ -411,9 +412,11 @@ def test_task_manager_logs(api: Api, logs: LogFiles) -> None:
     logs.spark_log.write_text("WARN\n")
     logs.jobmanager_log.write_text("not here\n")
     assert api(task_manager_rest.TASK_MANAGER_STDOUT, path) == "printed\n"
-    assert api(task_manager_rest.TASK_MANAGER_LOG, path) == "WARN\n"
+    assert api(task_manager_rest.TASK_MANAGER_LOG, path) == ""
+    logs.job_logs.write("1", [LogLine(20, "logged")])
+    assert api(task_manager_rest.TASK_MANAGER_LOG, path) == "[1] logged\n"
     names = [file["name"] for file in api(task_manager_rest.TASK_MANAGER_LOGS, path)["logs"]]
-    assert names == ["spark.log", "taskmanager.out"]
+    assert names == ["spark.log", "taskmanager.log", "taskmanager.out"]
     for name in ("jobmanager.log", "spark/../../x"):
         with pytest.raises(RestError) as error:
             api(task_manager_rest.TASK_MANAGER_LOG_FILE, {**path, "filename": name})

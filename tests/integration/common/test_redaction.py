@@ -76,6 +76,12 @@ def test_other_texts_stay(text: str) -> None:
     assert hide_passwords(text) == text
 
 
+def test_a_long_word_takes_no_longer_than_many_short_ones() -> None:
+    # in quadratic time, this would take hours
+    word = "x" * 1_000_000
+    assert hide_passwords(f"{word} postgresql://me:geheim@db") == f"{word} postgresql://me:******@db"
+
+
 def test_all_texts_of_a_failure() -> None:
     failure = TaskFailure(f"refused {SECRET}", element=repr(SECRET), traceback=f"…{SECRET}…", subtask=3)
     cleaned = Redactor({"s3.secret-key": SECRET, "short.secret": "x"}).clean_failure(failure)

@@ -82,7 +82,7 @@ class _TaskManagerHandlers:
 
     def log(self, request: RestRequest[Any]) -> Text:
         self._find(request)
-        return read_log(self._logs, self._logs.spark_log.name, empty=True)
+        return read_log(self._logs, self._logs.taskmanager_log.name, empty=True)
 
     def stdout(self, request: RestRequest[Any]) -> Text:
         self._find(request)

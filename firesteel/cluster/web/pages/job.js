@@ -12,6 +12,7 @@ import { exceptionsTab } from './exceptions.js';
 import { jobActions } from './job_actions.js';
 import { configurationTab } from './job_configuration.js';
 import { graphTab } from './job_graph.js';
+import { textPart } from './logs.js';
 import { loading } from './overview.js';
 import { skewTab } from './skew.js';
 import { stateTab } from './state_query.js';
@@ -35,12 +36,18 @@ import { vertexDrawer } from './vertex.js';
 const TABS = [
   { id: 'overview', title: 'Overview', make: graphTab },
   { id: 'exceptions', title: 'Exceptions', make: exceptionsTab },
+  { id: 'log', title: 'Log', make: logTab },
   { id: 'timeline', title: 'Timeline', make: timelineTab },
   { id: 'checkpoints', title: 'Checkpoints', make: checkpointsTab },
   { id: 'skew', title: 'Data skew', make: skewTab },
   { id: 'state', title: 'State', make: stateTab },
   { id: 'configuration', title: 'Configuration', make: configurationTab },
 ];
+
+/** @param {JobContext} context @returns {Tab} */
+function logTab({ jobId }) {
+  return textPart(['jobs', jobId, 'log'], `${jobId}.log`, 'The functions of this job have not logged anything.');
+}
 
 /** @param {import('../app.js').PageContext} page @returns {import('../app.js').Page} */
 export function jobPage(page) {
