@@ -527,6 +527,31 @@ def _metrics_cost() -> Scenario:
     )
 
 
+def _async_io() -> Scenario:
+    calls = {"at once": (None, 200_000), "sleep(0)": (0.0, 100_000), "50 ms": (0.05, 10_000)}
+    variants = []
+    for name, (latency, records) in calls.items():
+        params = {"latency_s": latency, "records": records, "few": records // 10, "alone": records // 4}
+        small = {"records": 400, "few": 100, "alone": 100}
+        flink = {"latency_s": latency, "records": 4_000, "few": 400}
+        peer = ScenarioVariant(f"{name} pyflink", flink, small, None, "pyflink-process", "async_io_pyflink")
+        variants += [ScenarioVariant(name, params, small, ratio=(name, peer.name)), peer]
+    return Scenario(
+        "async_io",
+        "async functions that return at once, after sleep(0) and after 50 ms; one subtask, up to 100 calls at a time",
+        (
+            Column("records", "records"),
+            Column("records_per_s", "records/s"),
+            Column("cpu_us", "CPU us", ",.1f"),
+            Column("asyncio_per_s", "asyncio alone"),
+        ),
+        tuple(variants),
+        figure="records_per_s",
+        ratio_title="of PyFlink",
+        most_repeats=3,
+    )
+
+
 def _cluster_load() -> Scenario:
     params = {"measure": "load", "jobs": 50, "rate": 2000, "seconds": 60.0, "turns": 1, "warmup_s": 5.0}
     small = {"jobs": 3, "rate": 50, "seconds": 1.0, "warmup_s": 0.5}
@@ -603,6 +628,7 @@ SCENARIOS: dict[str, Scenario] = {
         _kafka(),
         _kafka_latency(),
         _metrics_cost(),
+        _async_io(),
         _cluster_load(),
         _cluster_jobs(),
         _cluster_takeover(),

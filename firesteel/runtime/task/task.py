@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.state.registry import configured_backend
 from firesteel.runtime.task.barriers import BarrierHandler, InFlightInput
 from firesteel.runtime.task.channel_state import restore_channels
+from firesteel.runtime.task.deferred_results import DeferredResults
 from firesteel.runtime.task.task_metrics import TaskMetrics, TaskTimes
 from firesteel.runtime.task.task_services import TaskServices
 from firesteel.runtime.task.task_snapshots import TaskSnapshots
@@ -112,9 +113,8 @@ class Task:
         self.head.take_rest()
         self.source = self.head.operator if isinstance(self.head.operator, SourceOperator) else None
         self._sinks = [c.operator for c in self.chain if isinstance(c.operator, SinkOperator)]
-        deferring = [c.operator for c in self.chain if isinstance(c.operator, DeferringOperator)]
-        # in a stage they wait for results themselves
-        self._deferring = deferring if descriptor.execution.is_long_lived else []
+        # in a stage operators wait for results themselves
+        self._deferred = DeferredResults(self.chain if descriptor.execution.is_long_lived else ())
         self._unfinished_operators = deque(self.chain)
         """Operators whose ``finish`` has not been called."""
         self._awaits_results = False
@@ -241,9 +241,7 @@ class Task:
 
     def has_room(self) -> bool:
         """Whether every output and sink can take another batch."""
-        if self._deferring and any(each.awaits_room and each.is_overfull for each in self._deferring):
-            return False
-        return self._outputs_have_room()
+        return self._outputs_have_room() and not self._deferred.hold_up_record
 
     def _outputs_have_room(self) -> bool:
         return all(output.partition.has_room for output in self.outputs) and self.sinks_have_room()
@@ -251,16 +249,11 @@ class Task:
     @property
     def can_read(self) -> bool:
         """Whether the task takes input: not while it waits for results of calls."""
-        return not self._deferring or (not self._awaits_results and all(each.room for each in self._deferring))
+        return not self._deferred or (not self._awaits_results and self._deferred.room > 0)
 
     def relieve(self) -> bool:
         """While the task waits in the middle of a turn: emits results of an operator that waits for them."""
-        relieved = False
-        for each in self._deferring:
-            if each.awaits_room and each.has_results and self._outputs_have_room():
-                each.emit_results()
-                relieved = True
-        return relieved
+        return bool(self._deferred) and self._deferred.relieve(self._outputs_have_room)
 
     def sinks_have_room(self) -> bool:
         """Whether every sink can take another batch."""
@@ -280,22 +273,16 @@ class Task:
         """Whether there is input, or a source with data, or a failure to report."""
         if self._failure is not None:
             return True
-        if self._deferring:
-            if not self.suspended and next(self._with_results(), None) is not None:
+        if self._deferred:
+            if self.suspended:
+                return self.source is None and self.can_read and self._has_input(now)
+            if self._deferred.are_ready:
                 return True
             if self._awaits_results:
                 return self._can_finish_next()
             if not self.can_read:
                 return False
         return self._has_input(now)
-
-    def _with_results(self) -> Iterator[DeferringOperator]:
-        """Yields the operators that have results to emit and room for them behind them, the last one first."""
-        for each in reversed(self._deferring):
-            if each.has_results:
-                yield each
-            if not each.room:
-                return
 
     def _has_input(self, now: float) -> bool:
         if self.source is not None:
@@ -314,13 +301,13 @@ class Task:
         started = self._monotonic()
         self.turn.begin(started)
         try:
-            if self._deferring and not self._emit_results(started):
+            if self._deferred and not self._emit_results(started):
                 pass  # there is no time, no room or no input
             elif self.source is not None:
                 if self.source.ended or self._awaits_results:
                     self._end_of_data()
                 else:
-                    self.source.poll(min(self._most, most, self._room()))
+                    self.source.poll(min(self._most, most, self._deferred.room))
                     self.records_in = self.source.records
                     self._close_full_buffers()
             elif self._unfinished:
@@ -339,16 +326,11 @@ class Task:
         """Emits results that have come; returns whether the task can go on with its input."""
         if not self.suspended:
             # after the barrier of a savepoint to stop with nothing is emitted: it has the records
-            for each in self._with_results():
-                each.emit_results()
+            self._deferred.emit()
             self._close_full_buffers()
         if self.turn.is_over or not self._outputs_have_room():
             return False
         return self._awaits_results or (self.can_read and self._has_input(now))
-
-    def _room(self) -> int:
-        """How many records to read at most, so that few of them wait for their calls."""
-        return min((each.room for each in self._deferring), default=1 << 62)
 
     def _adapt(self, records: int, took: float) -> None:
         """Sets the size of the next batch after one of so many records that took so long."""
@@ -363,7 +345,7 @@ class Task:
 
     def _process_input(self) -> None:
         assert self.gate is not None
-        polled = self.gate.poll(min(self._most, self._room()) if self._deferring else self._most)
+        polled = self.gate.poll(min(self._most, self._deferred.room))
         if polled is None:
             return
         channel, element = polled
