@@ -67,6 +67,39 @@ assert env.get_parallelism() == 2
 
 `firesteel run -D KEY=VALUE` sets defaults for a program; settings made by the program take precedence.
 
+## The configuration file
+
+`config.yaml` in the directory `FIRESTEEL_CONF_DIR` has settings for all programs and commands, as in Flink. If the
+variable is not set, `~/.config/firesteel/config.yaml` is read, if it exists. Nested and dotted keys mean the same, and
+lists and maps are written as in YAML:
+
+```yaml
+parallelism.default: 4
+execution:
+  checkpointing:
+    interval: 3 min
+    dir: s3://bucket/checkpoints
+pipeline.global-job-parameters:
+  region: eu
+env.log.loggers: {{my.rules: DEBUG}}
+```
+
+The file is read by `StreamExecutionEnvironment.get_execution_environment` and by every command: `run`, `cluster start`,
+`run-application` and the others. `rest.address` and `rest.port` in it select the cluster. Settings take precedence in
+this order:
+
+1. settings that the program makes, in its `Configuration` or with methods such as `set_parallelism`;
+2. options of the command line, such as `-p`, and then `-D KEY=VALUE`;
+3. the environment variable `FIRESTEEL_SETTINGS`, a JSON object;
+4. the configuration file;
+5. defaults.
+
+All values are texts, which each option converts. A key without a value is not set. A file that is not valid YAML, or
+that sets a key twice, is refused, with the line. Unknown keys are reported as those of a program are. `firesteel info`
+and `firesteel cluster start` print the path of the file. Slots do not read it: a job has the settings of its program.
+
+## Keys and values
+
 Keys that begin with `spark.`, such as `spark.master` and `spark.executor.memory`, are passed to Spark when Firesteel
 starts it. If a `SparkContext` is already active, Firesteel uses it with its settings.
 

@@ -33,6 +33,7 @@ def show(options: argparse.Namespace, format: str) -> int:
     from firesteel.client.program import load_program
     from firesteel.client.program_files import program_files
     from firesteel.graph.explain import explain
+    from firesteel.process.config_file import find_config_file
 
     if options.pyflink:
         import firesteel.pyflink  # noqa: F401
@@ -50,5 +51,8 @@ def show(options: argparse.Namespace, format: str) -> int:
     if program.execute_calls > 1:
         note = f"{options.program} calls execute() {program.execute_calls} times; only the first call is considered."
         print(f"firesteel: {note}", file=sys.stderr)  # noqa: T201
+    config_file = find_config_file()
+    if config_file is not None:
+        print(f"firesteel: the configuration file is {config_file}", file=sys.stderr)  # noqa: T201
     print(text.rstrip())  # noqa: T201
     return 0

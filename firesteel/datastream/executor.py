@@ -10,6 +10,7 @@ from typing import Protocol
 from firesteel.common.job_client import JobClient
 from firesteel.config.configuration import Configuration
 from firesteel.graph.job_graph import JobGraph
+from firesteel.process.config_file import file_settings
 
 __all__ = [
     "PipelineExecutor",
@@ -57,8 +58,8 @@ def execution_context(
 
 
 def default_configuration() -> Configuration:
-    """The default configuration of environments: empty, or that of the execution context."""
-    return Configuration(_default_configuration)
+    """The default configuration of environments: that of the configuration file, and of the execution context."""
+    return Configuration.from_dict(file_settings()).add_all(_default_configuration)
 
 
 def context_executor() -> PipelineExecutor | None:

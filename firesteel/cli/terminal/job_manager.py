@@ -150,6 +150,7 @@ def report(
     """Prints where a JobManager is, and how it is used and stopped."""
     from firesteel.client.connection import ClusterAddress
     from firesteel.config import cluster_options
+    from firesteel.process.config_file import find_config_file
     from firesteel.rest.client import ConnectionFailedError, RestClientError
     from firesteel.rest.cluster import CLUSTER_OVERVIEW
 
@@ -175,6 +176,7 @@ def report(
     if options.json:
         print_json(said)
         return
+    config_file = find_config_file()
     what = "a standby of cluster" if getattr(options, "standby", False) else "cluster"
     verb = "was already running" if already else "is running"
     which = "" if cluster.cluster_id == cluster_options.CLUSTER_ID.default else f" --id {cluster.cluster_id}"
@@ -190,6 +192,7 @@ def report(
         f"  slots   {'-' if slots is None else slots}",
         f"  token   {entry.token_file}",
         f"  logs    {cluster.log_directory}",
+        *([] if config_file is None else [f"  config  {config_file}"]),
         f"  stop    firesteel cluster stop{which}",
     ]
     print("\n".join(lines))  # noqa: T201

@@ -40,8 +40,10 @@ def add_settings_option(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, str]:
-    """The settings of the environment variable FIRESTEEL_SETTINGS (JSON), overridden by those given with ``-D``."""
-    settings = _environment_settings()
+    """The settings of the configuration file, overridden by FIRESTEEL_SETTINGS (JSON), and that by ``-D``."""
+    from firesteel.process.config_file import file_settings
+
+    settings = {**file_settings(), **_environment_settings()}
     for text in options.settings:
         key, equals, value = text.partition("=")
         if not equals or not key:
