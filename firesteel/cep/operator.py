@@ -147,6 +147,9 @@ class CepOperator(StreamOperator):
             clock=self.context.processing_time,
             max_partial_matches=self.spec.max_partial_matches,
         )
+        # a timer in processing time, or with times between neighbours, may end partial matches besides its own
+        between = bool(self._nfa.pattern.window_times)
+        self._registers_all = self._nfa.window_time > 0 and (between or not self._event_time)
         for condition in self._conditions:
             condition.open(self.context.runtime_context)
 
@@ -316,6 +319,8 @@ class CepOperator(StreamOperator):
         """Processes events in order; None is the state of a key without partial matches."""
         nfa = self._nfa
         starts = nfa.starts
+        # as Flink does; otherwise a timer for the first partial match is enough
+        registers_all = self._registers_all
         has_new_start = False
         time = None
         try:
@@ -328,8 +333,7 @@ class CepOperator(StreamOperator):
                     self._advance_time(state, timestamp)
                 time = timestamp
                 matches = nfa.process(state, event, timestamp)
-                has_new_start = has_new_start or state.has_new_start
-                if has_new_start and nfa.window_time > 0:
+                if registers_all and (has_new_start := has_new_start or state.has_new_start):
                     self._register_end(timestamp + nfa.window_time)
                 if matches:
                     self._emit(matches, timestamp)
@@ -353,11 +357,16 @@ class CepOperator(StreamOperator):
             self._emit_timed_out(timed_out)
 
     def _store(self, before: NFAState | None, state: NFAState | None) -> None:
-        if state is not None and not self._nfa.is_initial(state):
-            state.has_new_start = False
+        if state is None or self._nfa.is_initial(state):
+            if before is not None:
+                self._partial.clear()
+            return
+        end = None if self._registers_all else self._nfa.end_of_first(state)
+        if end is not None:
+            self._register_end(end)
+        if state.is_changed or before is None:
+            state.is_changed = state.has_new_start = False
             self._partial.update(state)
-        elif before is not None:
-            self._partial.clear()
 
     # results
 

@@ -75,12 +75,11 @@ class NFA:
         self._window_times = pattern.window_times
         self._has_times = bool(pattern.window_time or pattern.window_times)
         self._strategy = pattern.strategy
-        self._edges = compile_states(pattern.states)
+        self._edges, self._starts = compile_states(pattern.states, pattern.start)
         self._types = {state.name: state.state_type for state in pattern.states}
         self._context = EventContext(clock)
         start = pattern.start.name
         self._start = Computation(NO_START, start, None, -1, -1)
-        self._start_edges = self._edges[start]
 
     def initial_state(self) -> NFAState:
         """Returns the state of a key without partial matches."""
@@ -90,36 +89,55 @@ class NFA:
         """Whether a state is that of a key without partial matches, and so need not be kept."""
         return len(state.partial) == 1 and not state.completed and state.partial[0][1] == self._start[1]
 
+    def end_of_first(self, state: NFAState) -> int | None:
+        """Returns when the first partial match times out, if there is a time between first and last event."""
+        first = state.partial[0]
+        return None if not self.window_time or first[0] == NO_START else first[3] + self.window_time
+
     def starts(self, event: Any, timestamp: int) -> bool:
         """Whether an event would begin a partial match or a match; if not, it does not change an initial state."""
         context = self._context
         context.event_timestamp = timestamp
         context.last = None
-        return _has_take(self._start_edges(event, context))
+        return self._starts(event, context)
 
     def process(self, state: NFAState, event: Any, timestamp: int) -> Sequence[Match]:
         """Processes an event; returns the matches that are complete with it."""
         context = self._context
         context.event_timestamp = timestamp
-        number = state.next_number
+        edges_of, start = self._edges, self._start
         partial: list[Computation] = []
         completed: list[Computation] = []
+        is_same = True
+        """Whether all partial matches so far are as before; then they are in order, and need not be sorted in."""
         for computation in state.partial:
+            name = computation[1]
+            find = edges_of.get(name)
+            if find is None:
+                raise self._unknown_state(name)
             context.last = computation[2]
-            try:
-                edges = self._edges[computation[1]](event, context)
-            except KeyError:
-                if computation[1] in self._edges:
-                    raise
-                raise self._unknown_state(computation[1]) from None
-            if computation[1] == self._start[1]:
-                if _has_take(edges):
+            edges = find(event, context)
+            if name == start[1]:
+                if edges and _has_take(edges):
+                    is_same = False
                     state.has_new_start = True
-                    self._follow(edges, self._start, event, timestamp, number, partial, completed)
-                push(partial, self._start)
-            elif edges:
-                self._follow(edges, computation, event, timestamp, number, partial, completed)
-        state.next_number = number + 1
+                    self._follow(edges, start, event, timestamp, state.next_number, partial, completed)
+                kept = start
+            elif len(edges) == 1 and edges[0][4] == name:
+                kept = computation
+            else:
+                is_same = False
+                if edges:
+                    self._follow(edges, computation, event, timestamp, state.next_number, partial, completed)
+                continue
+            if is_same:
+                partial.append(kept)
+            else:
+                push(partial, kept)
+        if is_same:
+            return ()
+        state.is_changed = True
+        state.next_number += 1
         state.partial = partial
         matches = self._take_completed(state, completed) if completed or state.completed else ()
         count = len(state.partial) + len(state.completed)
@@ -134,10 +152,15 @@ class NFA:
         """
         if not self._has_times:
             return (), ()
+        window_time, window_times = self.window_time, self._window_times
+        if not window_times:
+            # the first of them began first
+            first = state.partial[0]
+            if first[0] == NO_START or timestamp - first[3] < window_time:
+                return (), ()
         timed_out: list[tuple[Match, int]] = []
         partial: list[Computation] = []
         completed: list[Computation] = []
-        window_time, window_times = self.window_time, self._window_times
         for computation in state.partial:
             end = None
             if computation[0] != NO_START:
@@ -153,6 +176,7 @@ class NFA:
             elif self._handles_timeouts:
                 timed_out.append((matched_events(computation.last), end))
         if len(partial) != len(state.partial):
+            state.is_changed = True
             state.partial = []
             for computation in partial:
                 push(state.partial, computation)
@@ -161,7 +185,7 @@ class NFA:
 
     def _follow(
         self,
-        edges: list[Edge],
+        edges: Sequence[Edge],
         computation: Computation,
         event: Any,
         timestamp: int,
@@ -207,6 +231,7 @@ class NFA:
         while state.completed:
             if strategy.skips and state.partial and state.completed[0][0] > state.partial[0][0]:
                 break
+            state.is_changed = True
             match = pop(state.completed)
             if strategy.skips:
                 kept = strategy.first_kept(matched_ids(match.last))
@@ -231,7 +256,7 @@ class NFA:
         )
 
 
-def _has_take(edges: list[Edge]) -> bool:
+def _has_take(edges: Sequence[Edge]) -> bool:
     """Whether one of the edges takes the event: a partial match does not begin with an event that it ignores."""
     for edge in edges:  # noqa: SIM110 - once per event
         if edge.takes:

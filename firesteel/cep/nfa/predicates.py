@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from firesteel.cep.nfa.states import Action, State
+from firesteel.cep.nfa.states import Action, State, Transition
 from firesteel.cep.pattern.conditions import (
     AndCondition,
     Condition,
@@ -16,7 +16,7 @@ from firesteel.cep.pattern.conditions import (
     TrueCondition,
 )
 
-__all__ = ["Edge", "Edges", "Predicate", "compile_states"]
+__all__ = ["CompiledStates", "Edge", "Edges", "Predicate", "compile_states"]
 
 Predicate = Callable[[Any, Any], bool]
 
@@ -30,65 +30,109 @@ class Edge(NamedTuple):
     target: State
     is_end: Predicate | None
     """Whether a match is complete as well, because the stages after the target may be absent."""
+    stays_in: str | None
+    """The state in which a partial match does not change if it has only this edge: the edge leads back to it."""
 
 
-Edges = Callable[[Any, Any], list[Edge]]
+Edges = Callable[[Any, Any], Sequence[Edge]]
 """The transitions of a state for an event and a condition context, in the order in which they are followed."""
 
 
-def compile_states(states: tuple[State, ...]) -> dict[str, Edges]:
-    """Returns the function of each state by its name."""
-    writer = _Writer()
-    numbers = {state.name: number for number, state in enumerate(states)}
+class CompiledStates(NamedTuple):
+    """The functions of the states."""
+
+    edges: dict[str, Edges]
+    """By the name of the state."""
+    starts: Predicate
+    """Whether the first state takes an event."""
+
+
+def compile_states(states: tuple[State, ...], start: State) -> CompiledStates:
+    """Returns the functions of states, of which one is the first."""
+    writer = _Writer({state.name: number for number, state in enumerate(states)})
     for state in states:
-        writer.write_end(state, numbers)
-    for state in states:
-        writer.write_edges(state, numbers)
+        writer.write_end(state)
+        writer.write_takes(state)
+        writer.write_edges(state)
     namespace = writer.run()
-    return {state.name: namespace[f"edges{numbers[state.name]}"] for state in states}
+    edges = {state.name: namespace[writer.function("edges", state)] for state in states}
+    return CompiledStates(edges, namespace[writer.function("takes", start)])
 
 
 class _Writer:
     """The text of the functions, and the objects that they name."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self._numbers = numbers
         self._lines: list[str] = []
         self._objects: dict[str, Any] = {}
         self._functions: dict[int, str] = {}
-        self._edges: list[tuple[str, bool, str, State, str | None]] = []
+        self._edges: list[tuple[str, State, bool, State]] = []
 
-    def write_edges(self, state: State, numbers: dict[str, int]) -> None:
+    def function(self, kind: str, state: State) -> str:
+        """Returns the name of a function of a state."""
+        return f"{kind}{self._numbers[state.name]}"
+
+    def write_edges(self, state: State) -> None:
         """Writes the function of a state: its own transitions, then those of the states to proceed to.
 
         The state to proceed to that was found last comes first, as on a stack.
         """
-        number = numbers[state.name]
-        self._lines += [f"def edges{number}(e, c):", " out = []", f" collect{number}(e, c, out)", " return out"]
-        self._lines += [f"def collect{number}(e, c, out):"]
+        texts = [(each, self._expression(each.condition)) for each in state.transitions]
+        alternatives = self._alternatives(texts)
+        self._lines.append(f"def {self.function('edges', state)}(e, c):")
+        if alternatives is not None:
+            condition, one, other = alternatives
+            self._lines.append(f" return only{one} if {condition} else only{other}")
+        else:
+            self._lines += [" out = []", f" {self.function('collect', state)}(e, c, out)", " return out"]
+        self._lines.append(f"def {self.function('collect', state)}(e, c, out):")
         after: list[str] = []
-        for position, each in enumerate(state.transitions):
-            condition = self._expression(each.condition)
+        for position, (each, condition) in enumerate(texts):
             if each.action is Action.PROCEED:
                 self._lines.append(f" p{position} = {condition}")
-                after.insert(0, f" if p{position}: collect{numbers[each.target.name]}(e, c, out)")
+                after.insert(0, f" if p{position}: {self.function('collect', each.target)}(e, c, out)")
             elif condition != "False":
-                takes = each.action is Action.TAKE
-                end = f"is_end{numbers[each.target.name]}" if takes and _may_end(each.target) else None
-                edge = f"edge{len(self._edges)}"
-                self._edges.append((edge, takes, state.stage, each.target, end))
-                self._lines.append(f" if {condition}: out.append({edge})")
+                self._lines.append(f" if {condition}: out.append({self._edge(each)})")
         self._lines += after or [" pass"]
 
-    def write_end(self, state: State, numbers: dict[str, int]) -> None:
+    def _alternatives(self, texts: list[tuple[Transition, str]]) -> tuple[str, str, str] | None:
+        """The usual state that takes an event or else ignores it: its condition is evaluated once only."""
+        if any(each.action is Action.PROCEED for each, _ in texts) or not 1 <= len(texts) <= 2:
+            return None
+        condition = texts[0][1]
+        if len(texts) == 1:
+            return condition, self._edge(texts[0][0]), ""
+        if texts[1][1] == f"not ({condition})":
+            return condition, self._edge(texts[0][0]), self._edge(texts[1][0])
+        return None
+
+    def _edge(self, transition: Transition) -> str:
+        name = f"edge{len(self._edges)}"
+        self._edges.append((name, transition.source, transition.action is Action.TAKE, transition.target))
+        return name
+
+    def write_takes(self, state: State) -> None:
+        """Writes the function that finds whether a state takes an event."""
+        self._lines.append(f"def {self.function('takes', state)}(e, c):")
+        for each in state.transitions:
+            if each.action is not Action.IGNORE:
+                condition = self._expression(each.condition)
+                if each.action is Action.PROCEED:
+                    condition = f"({condition}) and {self.function('takes', each.target)}(e, c)"
+                self._lines.append(f" if {condition}: return True")
+        self._lines.append(" return False")
+
+    def write_end(self, state: State) -> None:
         """Writes the function that finds whether an end can be reached from a state without another event."""
         if not _may_end(state):
             return
-        self._lines.append(f"def is_end{numbers[state.name]}(e, c):")
+        self._lines.append(f"def {self.function('is_end', state)}(e, c):")
         for each in state.transitions:
             if each.action is Action.PROCEED and (each.target.is_final or _may_end(each.target)):
                 condition = self._expression(each.condition)
                 if not each.target.is_final:
-                    condition = f"({condition}) and is_end{numbers[each.target.name]}(e, c)"
+                    condition = f"({condition}) and {self.function('is_end', each.target)}(e, c)"
                 self._lines.append(f" if {condition}: return True")
         self._lines.append(" return False")
 
@@ -96,8 +140,11 @@ class _Writer:
         """Compiles the text and returns the functions by name."""
         namespace = self._objects
         exec(compile("\n".join(self._lines), "<pattern>", "exec"), namespace)  # noqa: S102 - our own text
-        for name, takes, stage, target, end in self._edges:
-            namespace[name] = Edge(takes, stage, target, None if end is None else namespace[end])
+        namespace["only"] = ()
+        for name, source, takes, target in self._edges:
+            end = namespace[self.function("is_end", target)] if takes and _may_end(target) else None
+            namespace[name] = Edge(takes, source.stage, target, end, None if takes else target.name)
+            namespace[f"only{name}"] = (namespace[name],)
         return namespace
 
     def _expression(self, condition: Condition) -> str:

@@ -43,7 +43,7 @@ class NFAState:
     Both are binary heaps by the first event.
     """
 
-    __slots__ = ("completed", "has_new_start", "next_number", "partial")
+    __slots__ = ("completed", "has_new_start", "is_changed", "next_number", "partial")
 
     def __init__(self, partial: list[Computation], completed: list[Computation] | None = None, next_number: int = 0):
         self.partial = partial
@@ -51,6 +51,8 @@ class NFAState:
         self.next_number = next_number
         self.has_new_start = False
         """Whether a partial match has begun since this was reset."""
+        self.is_changed = False
+        """Whether anything has changed since this was reset."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a loop has long chains of entries, on which pickle would recurse
