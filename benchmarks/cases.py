@@ -57,6 +57,7 @@ SYSTEMS: dict[str, System] = {
         System("pyflink-process", "pyflink", "pyflink", 15.0, "PyFlink, Python workers beside the JVM", 30.0),
         System("pyflink-thread", "pyflink", "pyflink", 15.0, "PyFlink, Python inside the JVM"),
         System("pyspark-kafka", "pyspark", "pyspark-kafka", 15.0, "Structured Streaming with its Kafka connector"),
+        System("flink-cep", "firesteel", None, 5.0, "Flink's CEP library in Java, parallelism 2"),
         System("bytewax", "bytewax", "bytewax", 3.0, "Bytewax, 1 worker"),
         System("bytewax-2p", "bytewax", "bytewax", 3.0, "Bytewax, 2 processes"),
         System("pyspark-tws", "pyspark", "pyspark", 20.0, "PySpark transformWithStateInPandas, RocksDB", 60.0),

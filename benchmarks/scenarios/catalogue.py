@@ -345,6 +345,35 @@ def _batch() -> Scenario:
     )
 
 
+def _cep() -> Scenario:
+    params = {"records": 4_000_000, "few": 200_000, "keys": 10_000, "matches": True, "within_ms": 600_000}
+    small = {"records": 4_000, "few": 1_000, "keys": 100}
+    pruned = {**params, "matches": False, "within_ms": 1_000}
+    return Scenario(
+        "cep",
+        "the pattern of the fraud example in event time: 10,000 cards, 1% high payments, 2% abroad; and one that never "
+        "matches, within a second",
+        (
+            Column("records", "records"),
+            Column("seconds", "seconds", ",.1f"),
+            Column("records_per_s", "records/s"),
+            Column("worker_rss_mb", "RSS MB of a worker", worst=True),
+            Column("rss_mb", "of all", worst=True),
+        ),
+        (
+            ScenarioVariant("firesteel", params, small),
+            ScenarioVariant(
+                "flink-cep", params, small, ratio=("firesteel", "flink-cep"), system="flink-cep", module="cep_flink"
+            ),
+            ScenarioVariant("no match, 2M", {**pruned, "records": 2_000_000}, small),
+            ScenarioVariant("no match, 8M", {**pruned, "records": 8_000_000}, small),
+        ),
+        figure="records_per_s",
+        ratio_title="over it",
+        most_repeats=2,
+    )
+
+
 _TINY = {"epochs": 2, "skip": 1}
 _TWS: dict[str, Any] = {"rows": 0, "stages": 2, "epochs": 20, "skip": 6, "patience_s": 240.0}
 
@@ -622,6 +651,7 @@ SCENARIOS: dict[str, Scenario] = {
         _fairness(),
         _skew(),
         _batch(),
+        _cep(),
         _epoch_cost(),
         _epoch_load(),
         _epoch_state(),
