@@ -24,12 +24,12 @@ from firesteel.cep.nfa.shared_buffer import NFAState
 from firesteel.cep.pattern.conditions import Condition, user_conditions
 from firesteel.cep.pattern.pattern import GroupPattern, Pattern
 from firesteel.common.errors import FiresteelError
-from firesteel.runtime.codegen.at_work import MATCH_FUNCTION
+from firesteel.runtime.codegen.at_work import MATCH_FUNCTION, handles_results_of
 from firesteel.runtime.codegen.functions import method_of
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
-from firesteel.runtime.operators.window.output import WindowOutput
+from firesteel.runtime.operators.contexts import Collector
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, ObjectStateBackend
 from firesteel.types.copying import copy_value
 
@@ -47,7 +47,8 @@ TimedEvent = tuple[int, Any]
 class CepSpec(OperatorSpec):
     """Matches a pattern on a keyed stream."""
 
-    pattern: Pattern
+    pattern: Pattern | None
+    """None: there is none yet."""
     function: PatternProcessFunction
     is_event_time: bool = True
     comparator: Any = None
@@ -81,11 +82,11 @@ class _Context:
 
     __slots__ = ("_clock", "_output", "output_time", "time")
 
-    def __init__(self, clock: Callable[[], int], output: WindowOutput):
+    def __init__(self, clock: Callable[[], int], output: Collector):
         self._clock = clock
         self._output = output
         self.time = 0
-        self.output_time = 0
+        self.output_time: int | None = 0
 
     def timestamp(self) -> int:
         """Returns the timestamp of the match."""
@@ -99,7 +100,7 @@ class _Context:
         """Emits a record to a side output."""
         if not isinstance(output_tag, OutputTag):
             raise TypeError(f"output needs an OutputTag, got {output_tag!r}.")
-        self._output.collect_side(output_tag, value, self.output_time)
+        self._output.collect(((output_tag, value),), self.output_time)
 
 
 class CepOperator(StreamOperator):
@@ -107,6 +108,7 @@ class CepOperator(StreamOperator):
 
     reads_iterators = True
     emits_own_records = True
+    is_open = False
 
     def __init__(self, spec: CepSpec):
         self.spec = spec
@@ -129,35 +131,51 @@ class CepOperator(StreamOperator):
         self._events = backend.get_state(ListStateDescriptor(WAITING_EVENTS, None), internal=True)
         self._partial = backend.get_state(ValueStateDescriptor(PARTIAL_MATCHES, None), internal=True)
         self._table = backend.state_table(WAITING_EVENTS) if isinstance(backend, ObjectStateBackend) else None
-        self._output = WindowOutput(context, MATCH_FUNCTION)
+        self._output = Collector(context)
         self._context = _Context(context.processing_time, self._output)
         self._copies = not context.reuses_objects
         self._late = context.counter("numLateRecords")
         self._dropped = context.counter("numLateRecordsDropped")
         self._handler = self.spec.function if isinstance(self.spec.function, TimedOutPartialMatchHandler) else None
-        self.set_pattern(self.spec.pattern)
+        self._conditions: list[Any] = []
+        self._nfa: NFA | None = None
+        self.is_open = True
+        if self.spec.pattern is not None:
+            self.set_pattern(self.spec.pattern)
         self.spec.function.open(context.runtime_context)
 
     def set_pattern(self, pattern: Pattern) -> None:
-        """Compiles a pattern and opens its conditions."""
-        self._conditions = _conditions_of(pattern)
-        self._nfa = NFA(
+        """Compiles a pattern and opens its conditions, in place of those of the last one."""
+        nfa = NFA(
             compile_pattern(pattern),
             handles_timeouts=self._handler is not None,
             clock=self.context.processing_time,
             max_partial_matches=self.spec.max_partial_matches,
         )
         # a timer in processing time, or with times between neighbours, may end partial matches besides its own
-        between = bool(self._nfa.pattern.window_times)
-        self._registers_all = self._nfa.window_time > 0 and (between or not self._event_time)
-        for condition in self._conditions:
+        self._registers_all = nfa.window_time > 0 and (bool(nfa.pattern.window_times) or not self._event_time)
+        self._nfa = nfa
+        self._close_conditions()
+        for condition in _conditions_of(pattern):
             condition.open(self.context.runtime_context)
+            self._conditions.append(condition)
+
+    def drop_partial_matches(self) -> None:
+        """Removes the partial matches of all keys."""
+        before = self._backend.key
+        for key in list(self._backend.keys(PARTIAL_MATCHES)):
+            self._backend.key = key
+            self._partial.clear()
+        self._backend.key = before
 
     def close(self) -> None:
-        if hasattr(self, "_conditions"):
-            for condition in self._conditions:
-                condition.close()
+        if self.is_open:
+            self._close_conditions()
             self.spec.function.close()
+
+    def _close_conditions(self) -> None:
+        while self._conditions:
+            self._conditions.pop().close()
 
     # records
 
@@ -185,6 +203,17 @@ class CepOperator(StreamOperator):
         state = self._process_events(None, self._sorted(events))
         if state is not None:
             self._advance_time(state, MAX_WATERMARK)
+
+    def process_record(self, value: Any, timestamp: int | None) -> None:
+        """Processes a record of the current key."""
+        if not self._event_time:
+            self._process_now(value)
+        elif self._table is not None:
+            self._add_to_table((value,), None if timestamp is None else (timestamp,))
+        else:
+            self._add_to_state((value,), None if timestamp is None else (timestamp,))
+        if not self.context.execution.one_key_at_a_time:
+            self._output.flush()
 
     def end_groups(self) -> None:
         """Emits what was collected."""
@@ -238,7 +267,7 @@ class CepOperator(StreamOperator):
         if self.spec.late_tag is None:
             self._dropped.inc()
         else:
-            self._output.collect_side(self.spec.late_tag, value, timestamp)
+            self._output.collect(((self.spec.late_tag, value),), timestamp)
 
     def _process_now(self, value: Any) -> None:
         """Processes a record of the current key in processing time."""
@@ -318,6 +347,8 @@ class CepOperator(StreamOperator):
     def _process_events(self, state: NFAState | None, events: Sequence[TimedEvent]) -> NFAState | None:
         """Processes events in order; None is the state of a key without partial matches."""
         nfa = self._nfa
+        if nfa is None:
+            return None
         starts = nfa.starts
         # as Flink does; otherwise a timer for the first partial match is enough
         registers_all = self._registers_all
@@ -350,6 +381,7 @@ class CepOperator(StreamOperator):
             self._timers.register_processing_time_timer(None, timestamp + 1)
 
     def _advance_time(self, state: NFAState, timestamp: int) -> None:
+        assert self._nfa is not None
         matches, timed_out = self._nfa.advance_time(state, timestamp)
         if matches:
             self._emit(matches, timestamp)
@@ -357,7 +389,7 @@ class CepOperator(StreamOperator):
             self._emit_timed_out(timed_out)
 
     def _store(self, before: NFAState | None, state: NFAState | None) -> None:
-        if state is None or self._nfa.is_initial(state):
+        if state is None or self._nfa is None or self._nfa.is_initial(state):
             if before is not None:
                 self._partial.clear()
             return
@@ -371,18 +403,27 @@ class CepOperator(StreamOperator):
     # results
 
     def _emit(self, matches: Sequence[Match], timestamp: int) -> None:
-        context, output, process = self._context, self._output, self.spec.function.process_match
+        context, process = self._context, self.spec.function.process_match
         context.time = timestamp
-        time = context.output_time = timestamp if self._event_time else MIN_TIMESTAMP
+        context.output_time = timestamp if self._event_time else None
         for match in matches:
-            output.collect(process(copy_value(match) if self._copies else match, context), time)
+            self._collect(process(copy_value(match) if self._copies else match, context))
+
+    @handles_results_of(MATCH_FUNCTION)
+    def _collect(self, results: Any) -> None:
+        if isinstance(results, (str, bytes)) or not (results is None or hasattr(results, "__iter__")):
+            raise FiresteelError(
+                f"A match function must return an iterable or None, but it returned a {type(results).__name__}.",
+                hint="Write 'yield result', or return a list with the result in it.",
+            )
+        self._output.collect(results, self._context.output_time)
 
     def _emit_timed_out(self, timed_out: Sequence[tuple[Match, int]]) -> None:
         assert self._handler is not None
         context = self._context
         for match, timestamp in timed_out:
             context.time = timestamp
-            context.output_time = timestamp if self._event_time else MIN_TIMESTAMP
+            context.output_time = timestamp if self._event_time else None
             results = self._handler.process_timed_out_match(copy_value(match) if self._copies else match, context)
             for result in () if results is None else results:
                 if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], OutputTag)):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from firesteel.api.output_tag import OutputTag
+from firesteel.cep.dynamic_operator import DynamicCepSpec
 from firesteel.cep.functions import PatternProcessFunction, flat_select_adapter, select_adapter
 from firesteel.cep.nfa.compiler import compile_pattern
 from firesteel.cep.operator import CepSpec
@@ -13,7 +15,10 @@ from firesteel.cep.pattern.pattern import Pattern
 from firesteel.config import pipeline_options
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.functions import NullByteKeySelector
+from firesteel.datastream.streams.call_site import user_call_site
 from firesteel.datastream.streams.keyed_stream import KeyedStream
+from firesteel.datastream.streams.output_types import to_type_info
+from firesteel.graph.transformation import TwoInputTransformation
 
 __all__ = ["CEP", "PatternStream"]
 
@@ -35,16 +40,34 @@ class CEP:
         compile_pattern(pattern)  # refuses what cannot run where the program describes it
         return PatternStream(input_stream, pattern, comparator)
 
+    @staticmethod
+    def dynamic_patterns(
+        input_stream: DataStream, rule_stream: DataStream, to_pattern: Callable[[Any], Pattern], comparator: Any = None
+    ) -> PatternStream:
+        """Matches the pattern of the last record of a second stream, which every subtask receives. Not in Flink.
+
+        A rule is any record; ``to_pattern(rule)`` returns its pattern. A new rule drops all partial matches of the last
+        one. Events that are processed before the first rule arrives are not matched.
+        """
+        for stream in (input_stream, rule_stream):
+            if not isinstance(stream, DataStream):
+                raise TypeError(f"CEP.dynamic_patterns needs two DataStreams, got {stream!r}.")
+        if not callable(to_pattern):
+            raise TypeError(f"CEP.dynamic_patterns needs a function from rules to patterns, got {to_pattern!r}.")
+        return PatternStream(input_stream, None, comparator, _rules=rule_stream, _to_pattern=to_pattern)
+
 
 @dataclass(frozen=True)
 class PatternStream:
     """The matches of a pattern, to which a function is to be applied. In event time unless set otherwise."""
 
     _input: DataStream
-    _pattern: Pattern
+    _pattern: Pattern | None
     _comparator: Any = None
     _late_tag: OutputTag | None = None
     _is_event_time: bool = True
+    _rules: DataStream | None = None
+    _to_pattern: Callable[[Any], Pattern] | None = None
 
     def in_processing_time(self) -> PatternStream:
         """Matches events when and in the order that they arrive."""
@@ -64,18 +87,21 @@ class PatternStream:
             raise TypeError(f"process needs a PatternProcessFunction, got {pattern_process_function!r}.")
         stream = self._input
         is_keyed = isinstance(stream, KeyedStream)
-        keyed = stream if is_keyed else stream.key_by(NullByteKeySelector())
-        configuration = stream.get_execution_environment().get_configuration()
-        limit = configuration.get(pipeline_options.CEP_MAX_PARTIAL_MATCHES)
-        spec = CepSpec(
-            self._pattern,
-            pattern_process_function,
-            is_event_time=self._is_event_time,
-            comparator=self._comparator,
-            late_tag=self._late_tag,
-            max_partial_matches=limit if limit > 0 else None,
-        )
-        result = keyed._transform("CepOperator" if is_keyed else "GlobalCepOperator", spec, output_type)
+        keyed = stream if isinstance(stream, KeyedStream) else stream.key_by(NullByteKeySelector())
+        limit = stream.get_execution_environment().get_configuration().get(pipeline_options.CEP_MAX_PARTIAL_MATCHES)
+        settings: dict[str, Any] = {
+            "is_event_time": self._is_event_time,
+            "comparator": self._comparator,
+            "late_tag": self._late_tag,
+            "max_partial_matches": limit if limit > 0 else None,
+        }
+        name = "CepOperator" if is_keyed else "GlobalCepOperator"
+        if self._rules is None:
+            spec = CepSpec(self._pattern, pattern_process_function, **settings)
+            result = keyed._transform(name, spec, output_type)
+        else:
+            spec = DynamicCepSpec(None, pattern_process_function, to_pattern=self._to_pattern, **settings)
+            result = _connected(keyed, self._rules, spec, name, output_type)
         return result if is_keyed else result.force_non_parallel()
 
     def select(
@@ -111,6 +137,22 @@ class PatternStream:
             return self.process(flat_select_adapter(function, tag, timeout_function), output_type)
         _refuse_timeout(timeout_function, flat_select_function_with_timeout)
         return self.process(flat_select_adapter(flat_select_function), output_type)
+
+
+def _connected(keyed: KeyedStream, rules: DataStream, spec: DynamicCepSpec, name: str, output_type: Any) -> DataStream:
+    environment = keyed.get_execution_environment()
+    transformation = TwoInputTransformation(
+        keyed._transformation,
+        rules.broadcast()._transformation,
+        spec,
+        key_selectors=(keyed._key_selector, None),
+        key_type=keyed._key_type,
+        name=name,
+        output_type=to_type_info(output_type),
+        defined_at=user_call_site(),
+    )
+    environment._add_operator(transformation)
+    return DataStream(environment, transformation)
 
 
 def _checked(tag: OutputTag) -> OutputTag:

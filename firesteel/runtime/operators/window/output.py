@@ -1,4 +1,4 @@
-"""Output buffer of operators that evaluate what they have kept: emits whole batches downstream."""
+"""Output buffer of window operators, which emits whole batches downstream."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import FiresteelError
-from firesteel.runtime.codegen.at_work import MATCH_FUNCTION, WINDOW_FUNCTION, handles_results_of
+from firesteel.runtime.codegen.at_work import WINDOW_FUNCTION, handles_results_of
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.types.copying import copy_value
 
@@ -19,24 +19,23 @@ _FLUSH_SIZE = 4096
 class WindowOutput:
     """Buffers main and side output of one operator until ``flush``, or until there is much of it."""
 
-    __slots__ = ("_context", "_copies", "_role", "_sides", "_timestamps", "_values")
+    __slots__ = ("_context", "_copies", "_sides", "_timestamps", "_values")
 
-    def __init__(self, context: OperatorContext, role: str = WINDOW_FUNCTION):
-        self._role = role
+    def __init__(self, context: OperatorContext):
         self._context = context
         self._copies = context.copies_results
         self._values: list[Any] = []
         self._timestamps: list[int] = []
         self._sides: dict[OutputTag, tuple[list[Any], list[int]]] = {}
 
-    @handles_results_of(WINDOW_FUNCTION, MATCH_FUNCTION)
+    @handles_results_of(WINDOW_FUNCTION)
     def collect(self, results: Iterable[Any] | None, timestamp: int) -> None:
-        """Takes what a function returned or yields; ``(tag, value)`` goes to the tag's side output."""
+        """Takes what a window function returned or yields; ``(tag, value)`` goes to the tag's side output."""
         if results is None:
             return
         if isinstance(results, (str, bytes)) or not hasattr(results, "__iter__"):
             raise FiresteelError(
-                f"A {self._role} must return an iterable or None, but it returned {_preview(results)}.",
+                f"A window function must return an iterable or None, but it returned {_preview(results)}.",
                 hint="Write 'yield result', or return a list with the result in it.",
             )
         values, timestamps = self._values, self._timestamps
