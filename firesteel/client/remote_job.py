@@ -71,6 +71,11 @@ class RemoteJob:
     def job_id(self) -> JobID:
         return JobID(self._id)
 
+    @property
+    def web_url(self) -> str:
+        """The job's page in the web UI."""
+        return f"{self._client.url}/#/jobs/{self._id}"
+
     def status(self) -> JobStatus:
         return JobStatus[self._call(rest.JOB_STATUS).status]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from firesteel.api.notebook import Link, html_table
 from firesteel.common.completable_future import CompletableFuture
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_id import JobID
@@ -91,6 +92,22 @@ class JobClient:
         if self._result is None or self._result.cancelled():
             self._result = _future_of(self._handle.result_future)
         return self._result
+
+    def __repr__(self) -> str:
+        return f"<JobClient of job {self.get_job_id()}>"  # without the status, which may need a request
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [("Job id", self.get_job_id()), ("Status", self._shown_status())]
+        url: str | None = getattr(self._handle, "web_url", None)
+        if url is not None:
+            rows.append(("Web UI", Link(url)))
+        return html_table("Job", rows)
+
+    def _shown_status(self) -> str:
+        try:
+            return self._handle.status().name
+        except Exception as error:  # noqa: BLE001 - a cluster that cannot be reached; what is shown must not fail
+            return f"unknown status ({type(error).__name__})"
 
     def _savepoint_method(self, name: str) -> Callable[..., Any]:
         method: Callable[..., Any] | None = getattr(self._handle, name, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from firesteel.api.notebook import html_table
 from firesteel.common.job_id import JobID
 
 __all__ = ["JobExecutionResult"]
@@ -40,3 +41,10 @@ class JobExecutionResult:
             lines.append("Accumulators:")
             lines += [f"- {name}: {value}" for name, value in self._accumulators.items()]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<JobExecutionResult of job {self._job_id}, {self._net_runtime} ms>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [("Job id", self._job_id), ("Runtime", f"{self._net_runtime} ms")]
+        return html_table("Job finished", [*rows, *self._accumulators.items()])

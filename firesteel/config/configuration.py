@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Mapping, MutableMapping
 from typing import Any, TypeVar, overload
 
+from firesteel.api.notebook import html_table
 from firesteel.config.option import ConfigOption, ConfigOptions, InvalidConfigurationError
 from firesteel.config.option_values import parse_list, parse_map, to_bytes, to_text
 from firesteel.config.redaction import HIDDEN, hide_passwords, is_sensitive
@@ -194,3 +195,6 @@ class Configuration:
 
     def __repr__(self) -> str:
         return f"Configuration({self})"
+
+    def _repr_html_(self) -> str:
+        return html_table("Configuration", [(key, shown(key, text)) for key, text in sorted(self.to_dict().items())])

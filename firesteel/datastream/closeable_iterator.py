@@ -33,6 +33,9 @@ class CloseableIterator(Generic[T_co]):
     def __next__(self) -> T_co:
         return self.next()
 
+    def __repr__(self) -> str:
+        return f"<CloseableIterator over the results of {self._job_client!r}>"
+
     def __enter__(self) -> Self:
         return self
 

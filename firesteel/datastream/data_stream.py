@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 from firesteel.api.generics import Generic, R, S, T_co
+from firesteel.api.notebook import html_table
 from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.execution_config import ExecutionConfig
@@ -33,6 +34,7 @@ from firesteel.datastream.state import MapStateDescriptor
 from firesteel.datastream.streams.call_site import user_call_site
 from firesteel.datastream.streams.coroutine_check import refuse_coroutines
 from firesteel.datastream.streams.data_stream_sink import DataStreamSink
+from firesteel.datastream.streams.description import describe_stream
 from firesteel.datastream.streams.operator_settings import OperatorSettings
 from firesteel.datastream.streams.output_types import to_type_info
 from firesteel.datastream.streams.projection import Projection, identity, row_to_text
@@ -104,6 +106,16 @@ class DataStream(OperatorSettings, Generic[T_co]):
     def __init__(self, environment: StreamExecutionEnvironment, transformation: Transformation):
         self._environment = environment
         self._transformation = transformation
+
+    def __repr__(self) -> str:
+        name, *rest = describe_stream(self._transformation, self._environment.get_parallelism())
+        shown = ", ".join(f"{what} {value}" for what, value in rest if what != "plan")
+        return f"<{type(self).__name__} {name[1]!r}, {shown}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            type(self).__name__, describe_stream(self._transformation, self._environment.get_parallelism())
+        )
 
     def get_name(self) -> str:
         """The operator's name."""

@@ -33,6 +33,9 @@ class ConnectedStreams(Generic[T1_co, T2_co]):
         self.stream1 = stream1
         self.stream2 = stream2
 
+    def __repr__(self) -> str:
+        return f"<ConnectedStreams of {self.stream1!r} and {self.stream2!r}>"
+
     def key_by(
         self,
         key_selector1: Callable[[T1_co], S] | KeySelector[T1_co, S],

@@ -22,6 +22,9 @@ class DataStreamSink(OperatorSettings):
         self._environment = environment
         self._transformation = transformation
 
+    def __repr__(self) -> str:
+        return f"<DataStreamSink {self._transformation.name!r}>"
+
     def require_delivery_guarantee(self, guarantee: DeliveryGuarantee) -> DataStreamSink:
         """Rejects the program at submission unless this sink, its job and their sources provide the guarantee."""
         if not isinstance(guarantee, DeliveryGuarantee):

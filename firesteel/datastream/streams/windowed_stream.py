@@ -63,6 +63,9 @@ class _Windowed(Generic[T_co]):
         self._allowed_lateness = 0
         self._late_data_output_tag: OutputTag | None = None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._window_assigner!r} of {self._keyed_stream!r}>"
+
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment of the stream."""
         return self._keyed_stream.get_execution_environment()
