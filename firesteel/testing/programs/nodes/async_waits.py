@@ -118,7 +118,7 @@ class AsyncWait(_Simple):
             raise Misfit("the function does not fit")
         kind = replace(kind, volume=kind.volume * (self.function.modulus - 1))
         if not self.is_ordered:
-            kind = replace(kind, ordered=False, ascending=False, disorder=None)
+            kind = replace(kind, lane=False, ordered=False, ascending=False, disorder=None)
         return {"": kind}
 
     def build(self, inputs: Sequence[Any], site: Site) -> Any:
