@@ -17,7 +17,7 @@ from firesteel.datastream import (
 )
 from firesteel.datastream.window import TumblingEventTimeWindows
 
-RECORDS = [(key, number, number * 10, []) for number in range(12) for key in "abc"]
+RECORDS = [(key, number, number * 10, []) for number in range(6) for key in "ab"]
 LONG = Time.minutes(5)
 
 
@@ -25,7 +25,7 @@ class Lookup(AsyncFunction[Any, Any]):
     """Takes longer for the first records, so that later ones overtake them unless they are kept in order."""
 
     async def async_invoke(self, value: Any) -> list[Any]:
-        await asyncio.sleep((12 - value[1]) % 5 / 1000)
+        await asyncio.sleep((6 - value[1]) % 4 / 1000)
         value[3].append(value[1])  # the record is the function's own
         return [value]
 
@@ -85,7 +85,7 @@ def build(env: StreamExecutionEnvironment) -> DataStream:
         ),
     )
     retried = AsyncDataStream.ordered_wait_with_retry(of_a, Unstable(), LONG, retry)
-    hanging = AsyncDataStream.unordered_wait(of_a, Hanging(), Time.milliseconds(60))
+    hanging = AsyncDataStream.unordered_wait(of_a, Hanging(), Time.milliseconds(20))
     return ordered.union(windows, retried, hanging)
 
 
