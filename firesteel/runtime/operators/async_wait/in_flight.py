@@ -63,10 +63,10 @@ def own_elements(
     """Yields what one subtask of the restored job takes over.
 
     With the same parallelism that is what it had itself. Otherwise records go to the subtask of their key
-    (``owner_of``), so that they stay before later ones of the key, or are dealt out if the stream is not keyed. Borders
-    are then omitted: they are true of the records of the old subtask only, and the task's own watermark follows anyway.
+    (``owner_of``), so that they stay before later ones of the key. If the stream is not keyed, those of a subtask stay
+    together, in their order. Borders are then omitted: they are true of the records of the old subtask only, and the
+    task's own watermark follows anyway.
     """
-    number = 0
     for snapshot in sorted(snapshots, key=lambda each: each.subtask):
         if snapshot.parallelism == parallelism:
             if snapshot.subtask == subtask:
@@ -74,8 +74,8 @@ def own_elements(
             continue
         for element in snapshot.elements:
             if isinstance(element, PendingRecord | PendingResults):
-                number += 1
-                keyed = owner_of is not None and isinstance(element, PendingRecord)
-                owner = owner_of(element.value) if keyed else number % parallelism  # type: ignore[misc, union-attr]
+                owner = snapshot.subtask % parallelism
+                if owner_of is not None and isinstance(element, PendingRecord):
+                    owner = owner_of(element.value)
                 if owner == subtask:
                     yield element

@@ -112,14 +112,12 @@ class AsyncWait(_Simple):
         return True
 
     def infer(self, inputs: Sequence[StreamType]) -> Mapping[str, StreamType]:
-        """Keeps event time; and order, if it is ordered."""
+        """Keeps event time. After a restore with another parallelism, later records may be in another subtask."""
         kind = inputs[0].at(self.parallelism)
         if not kind.settled or (self.function.changes and kind.shape not in MUTABLE_SHAPES):
             raise Misfit("the function does not fit")
-        kind = replace(kind, volume=kind.volume * (self.function.modulus - 1))
-        if not self.is_ordered:
-            kind = replace(kind, lane=False, ordered=False, ascending=False, disorder=None)
-        return {"": kind}
+        volume = kind.volume * (self.function.modulus - 1)
+        return {"": replace(kind, lane=False, ordered=False, ascending=False, disorder=None, volume=volume)}
 
     def build(self, inputs: Sequence[Any], site: Site) -> Any:
         """Calls AsyncDataStream."""
