@@ -73,7 +73,7 @@ class ProcessTree:
 
     def _is_worker(self, process: psutil.Process) -> bool:
         if process.pid not in self._workers:
-            self._workers[process.pid] = any(part.endswith(".daemon") for part in process.cmdline())
+            self._workers[process.pid] = any(part.endswith("daemon") for part in process.cmdline())
         return self._workers[process.pid]
 
     def kill(self) -> None:

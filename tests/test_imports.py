@@ -258,6 +258,18 @@ print("pyspark" in sys.modules)
     assert _python(code) == "False"
 
 
+def test_what_a_job_needs_after_spark_is_imported_while_the_jvm_starts() -> None:
+    code = """
+import sys
+import firesteel.spark.executor as executor
+late = ("firesteel.jobmaster.shell.runner", "firesteel.spark.host_creation")
+before = [name in sys.modules for name in late]
+executor._import_hosts()
+print(before, [name in sys.modules for name in late])
+"""
+    assert _python(code) == "[False, False] [True, True]"
+
+
 def test_every_module_of_the_vocabulary_can_be_imported_first() -> None:
     """Pickles import modules in any order."""
     names = [

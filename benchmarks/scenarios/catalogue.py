@@ -293,6 +293,27 @@ def _skew() -> Scenario:
     )
 
 
+def _startup() -> Scenario:
+    spark = "SparkSession and one Python task"
+    return Scenario(
+        "startup",
+        "from the start of a process to the first result of its program, on embedded Spark",
+        (
+            Column("first_result_s", "first result s", ",.2f"),
+            Column("cpu_s", "CPU s until then", ",.1f"),
+            Column("end_s", "end s", ",.2f"),
+        ),
+        (
+            ScenarioVariant(spark, {"program": "spark"}),
+            ScenarioVariant("map and print", {"program": "small"}, ratio=("map and print", spark)),
+            ScenarioVariant("README's program", {"program": "readme"}, ratio=("README's program", spark)),
+        ),
+        figure="first_result_s",
+        ratio_title="of PySpark",
+        most_repeats=5,
+    )
+
+
 def _batch() -> Scenario:
     params = {"records": 100_000_000, "warm": 100_000}
     small = {"records": 20_000, "warm": 1_000}
@@ -650,6 +671,7 @@ SCENARIOS: dict[str, Scenario] = {
         _unaligned(),
         _fairness(),
         _skew(),
+        _startup(),
         _batch(),
         _cep(),
         _epoch_cost(),

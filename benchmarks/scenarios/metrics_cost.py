@@ -50,7 +50,7 @@ def _cpu_s() -> float:
     total = time.process_time()
     for process in psutil.Process().children(recursive=True):
         try:
-            if any(part.endswith(".daemon") for part in process.cmdline()):
+            if any(part.endswith("daemon") for part in process.cmdline()):
                 times = process.cpu_times()
                 total += times.user + times.system
         except psutil.NoSuchProcess:

@@ -105,7 +105,7 @@ def _cpu() -> dict[int, float]:
     found = {}
     for process in psutil.Process().children(recursive=True):
         try:
-            if any(part.endswith(".daemon") for part in process.cmdline()):
+            if any(part.endswith("daemon") for part in process.cmdline()):
                 times = process.cpu_times()
                 found[process.pid] = times.user + times.system
         except psutil.NoSuchProcess:

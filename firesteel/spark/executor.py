@@ -18,16 +18,16 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.slots import assign_slots
 from firesteel.jobmaster.shell.job_preparation import PreparedJob, prepare_job
 from firesteel.jobmaster.shell.program_shipping import program_archive, program_roots
-from firesteel.jobmaster.shell.queued_host import QueuedHost
-from firesteel.jobmaster.shell.runner import JobMasterRunner
 from firesteel.process.program_logging import add_program_format
 from firesteel.runtime.dependencies.collection import dependency_artifacts
 from firesteel.runtime.dependencies.prepared import prepare_dependencies
-from firesteel.spark.host_creation import create_host
 from firesteel.spark.session.session import get_spark_context, is_single_host
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+
+    from firesteel.jobmaster.shell.queued_host import QueuedHost
+    from firesteel.jobmaster.shell.runner import JobMasterRunner
 
 __all__ = ["SparkPipelineExecutor"]
 
@@ -64,11 +64,13 @@ class SparkPipelineExecutor:
             with _starts() as others_run:
                 execution = job.job_graph.execution
                 slots = assign_slots(job.job_graph).total if execution.traits.is_long_lived else 1
-                context = get_spark_context(configuration, slots, others_run)
+                context = get_spark_context(configuration, slots, others_run, meanwhile=_import_hosts)
                 if not single_host:
                     _ship_program(context)
                 if execution.kind is not JobExecution.BATCH:
                     _write_rows(job.job_graph, files)
+                from firesteel.spark.host_creation import create_host
+
                 host = create_host(job.job_graph, context, dependencies=job.dependencies, artifacts=job.artifacts)
                 runner = _runner_on(host, job)
         except BaseException:
@@ -100,7 +102,15 @@ def _starts() -> Iterator[Callable[[], bool]]:
             _starting.discard(own)
 
 
+def _import_hosts() -> None:
+    """Imports what a job needs once Spark has been started."""
+    import firesteel.jobmaster.shell.runner
+    import firesteel.spark.host_creation  # noqa: F401
+
+
 def _runner_on(host: QueuedHost, job: PreparedJob) -> JobMasterRunner:
+    from firesteel.jobmaster.shell.runner import JobMasterRunner
+
     try:
         runner = JobMasterRunner(job, host)
     except BaseException:

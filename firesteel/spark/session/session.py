@@ -82,13 +82,17 @@ class SparkStartError(FiresteelError):
 
 
 def get_spark_context(
-    configuration: Configuration, slots: int, in_use: Callable[[], bool] = lambda: False
+    configuration: Configuration,
+    slots: int,
+    in_use: Callable[[], bool] = lambda: False,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> SparkContext:
     """The active SparkContext, or a new one with the configuration's ``spark.*`` keys.
 
     Under spark-submit its own master counts. Else, without ``spark.master``, Spark is embedded, with as many slots as
     there are cores, or as the job needs if those are more: what Flink's MiniCluster does for a local program. One that
-    is too small is replaced, but not while it is in use; one whose JVM has ended is replaced in any case.
+    is too small is replaced, but not while it is in use; one whose JVM has ended is replaced in any case. ``meanwhile``
+    is called while a JVM is started, if one is.
     """
     global _own
     with _lock:
@@ -115,7 +119,7 @@ def get_spark_context(
         submitted = os.environ.get("PYSPARK_GATEWAY_PORT") is not None  # by spark-submit, which knows its master
         if not submitted:
             settings.setdefault("spark.master", f"local[{max(os.cpu_count() or 1, slots)}]")
-        _own = _create(settings)
+        _own = _create(settings, meanwhile=meanwhile)
         return _own[0]
 
 
@@ -185,7 +189,11 @@ def _slots_of(context: SparkContext) -> int:
 
 
 def _create(
-    settings: dict[str, str], *, log: Path | None = None, python_path: Sequence[str] | None = None
+    settings: dict[str, str],
+    *,
+    log: Path | None = None,
+    python_path: Sequence[str] | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> tuple[SparkContext, Path]:
     _remove_left_behind()
     directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
@@ -219,7 +227,7 @@ def _create(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         try:
             with _stderr_to(directory / "spark.stderr"):
-                return _start(conf), directory
+                return _start(conf, meanwhile), directory
         except Exception as error:  # noqa: BLE001 - any error of Spark is passed on
             said = (directory / "spark.stderr").read_text(errors="replace")
             reason = _complaint(said) or _complaint(str(error))
@@ -243,10 +251,10 @@ def _complaint(text: str) -> str | None:
     return lines[0].strip() if lines else None
 
 
-def _start(conf: SparkConf) -> SparkContext:
+def _start(conf: SparkConf, meanwhile: Callable[[], None]) -> SparkContext:
     if SparkContext._gateway is not None:
         return SparkContext(conf=conf)
-    gateway = _launch_gateway(_without_secrets(conf))
+    gateway = _launch_gateway(_without_secrets(conf), meanwhile)
     try:
         return SparkContext(conf=conf, gateway=gateway)
     except BaseException as error:
@@ -268,8 +276,8 @@ def _without_secrets(conf: SparkConf) -> SparkConf:
     return public
 
 
-def _launch_gateway(conf: SparkConf) -> Any:
-    """Starts the JVM; a Ctrl-C meanwhile ends it again.
+def _launch_gateway(conf: SparkConf, meanwhile: Callable[[], None]) -> Any:
+    """Starts the JVM, and does something else meanwhile; a Ctrl-C ends it again.
 
     Interrupted in the middle, PySpark forgets the process it has started, and that waits for ever. So it is started
     in a thread, which Ctrl-C does not reach, and ended as soon as it is known.
@@ -284,9 +292,11 @@ def _launch_gateway(conf: SparkConf) -> Any:
 
     threading.Thread(target=launch, name="firesteel-launch-java", daemon=True).start()
     try:
+        meanwhile()
         return launched.result()
-    except KeyboardInterrupt:
-        _end_java(launched.result())
+    except BaseException:
+        if not launched.done() or launched.exception() is None:
+            _end_java(launched.result())
         raise
 
 

@@ -25,7 +25,7 @@ class _LaunchedError(Exception):
 def test_what_the_jvm_is_started_with(monkeypatch: pytest.MonkeyPatch) -> None:
     launched: list[dict[str, str]] = []
 
-    def launch(conf: Any) -> Any:
+    def launch(conf: Any, _meanwhile: Any) -> Any:
         launched.append(dict(conf.getAll()))
         raise _LaunchedError
 
@@ -35,6 +35,6 @@ def test_what_the_jvm_is_started_with(monkeypatch: pytest.MonkeyPatch) -> None:
     conf = SparkConf(loadDefaults=False)
     conf.setAll([*SECRETS.items(), ("spark.master", "local[2]"), ("spark.driver.memory", "1g")])
     with pytest.raises(_LaunchedError):
-        session._start(conf)
+        session._start(conf, lambda: None)
     assert launched == [{"spark.master": "local[2]", "spark.driver.memory": "1g"}]
     assert dict(conf.getAll()).items() >= SECRETS.items()
