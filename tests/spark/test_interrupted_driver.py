@@ -16,7 +16,7 @@ import pytest
 
 from firesteel.spark.session import session
 from firesteel.testing import eventually
-from tests.support.processes import command_line, descendants, is_alive
+from tests.support.processes import command_line, descendants, is_alive, is_of_worker_daemon
 
 pytestmark = pytest.mark.spark
 
@@ -99,12 +99,12 @@ def driver(tmp_path: Path) -> Iterator[Driver]:
 
 
 def _kinds(driver: Driver) -> set[str]:
-    commands = " ".join(command_line(pid) for pid in driver.family)
-    return {kind for kind in ("SparkSubmit", "pyspark.daemon") if kind in commands}
+    kinds = {"daemon of Python workers" for pid in driver.family if is_of_worker_daemon(pid)}
+    return kinds | {"SparkSubmit" for pid in driver.family if "SparkSubmit" in command_line(pid)}
 
 
 def test_ctrl_c_ends_the_job_and_all_its_processes(driver: Driver) -> None:
-    assert _kinds(driver) == {"SparkSubmit", "pyspark.daemon"}
+    assert _kinds(driver) == {"SparkSubmit", "daemon of Python workers"}
     os.killpg(driver.process.pid, signal.SIGINT)  # a terminal sends it to the whole group
     assert driver.process.wait(DEADLINE_S) == -signal.SIGINT
     driver.wait_until_nothing_is_left()
@@ -116,7 +116,7 @@ def test_ctrl_c_ends_the_job_and_all_its_processes(driver: Driver) -> None:
 
 
 def test_processes_of_a_killed_driver_end_by_themselves(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _kinds(driver) == {"SparkSubmit", "pyspark.daemon"}
+    assert _kinds(driver) == {"SparkSubmit", "daemon of Python workers"}
     driver.process.kill()
     driver.process.wait(DEADLINE_S)
     driver.wait_until_nothing_is_left()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support.processes import command_line, descendants, listening_processes, own_open_files
+from tests.support.processes import command_line, descendants, is_of_worker_daemon, listening_processes, own_open_files
 
 __all__ = ["Holdings", "LeakError", "leaks_since"]
 
@@ -80,7 +80,7 @@ def _process_leaks(before: frozenset[int], now: frozenset[int]) -> list[str]:
 
 def _workers(spark: set[int]) -> set[int]:
     """Python workers: forked by the daemon, which listens itself, for Spark."""
-    daemons = {pid for pid in spark if "pyspark.daemon" in command_line(pid)}
+    daemons = {pid for pid in spark if is_of_worker_daemon(pid)}
     return {worker for daemon in daemons for worker in descendants(daemon)}
 
 

@@ -8,7 +8,15 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-__all__ = ["command_line", "descendants", "exit_by_sigterm", "is_alive", "listening_processes", "own_open_files"]
+__all__ = [
+    "command_line",
+    "descendants",
+    "exit_by_sigterm",
+    "is_alive",
+    "is_of_worker_daemon",
+    "listening_processes",
+    "own_open_files",
+]
 
 _LISTEN = "0A"
 
@@ -62,6 +70,12 @@ def command_line(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
         return ""
+
+
+def is_of_worker_daemon(pid: int) -> bool:
+    """Whether it is the daemon of Spark's Python workers, PySpark's or Firesteel's own, or a worker that it forked."""
+    line = command_line(pid)
+    return "pyspark.daemon" in line or "firesteel.spark.session.worker_daemon" in line
 
 
 def listening_processes(pids: set[int]) -> set[int]:

@@ -18,7 +18,7 @@ import pyspark
 
 from firesteel.testing import eventually
 from firesteel.testing.services.processes import die_with_parent
-from tests.support.processes import command_line, descendants, is_alive
+from tests.support.processes import command_line, descendants, is_alive, is_of_worker_daemon
 
 __all__ = ["Driver", "StandaloneCluster"]
 
@@ -84,7 +84,7 @@ class StandaloneCluster:
     def executor_workers(self) -> set[int]:
         """Python workers of all executors on this machine that belong to this cluster."""
         family = {pid for process in self._processes for pid in descendants(process.pid)}
-        daemons = {pid for pid in family if "pyspark.daemon" in command_line(pid)}
+        daemons = {pid for pid in family if is_of_worker_daemon(pid)}
         return {worker for daemon in daemons for worker in descendants(daemon)}
 
     def executor_of(self, worker: int) -> int:

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tests.support.processes import command_line, descendants
+from tests.support.processes import command_line, descendants, is_of_worker_daemon
 
 __all__ = ["directory_measures", "live_heaps", "process_measures", "roles"]
 
@@ -29,7 +29,7 @@ def roles(job_manager: int, spark: Mapping[str, int]) -> dict[str, list[int]]:
             line = command_line(child)
             if "CoarseGrainedExecutorBackend" in line:
                 found.setdefault(f"executor of {name}", []).append(child)
-            elif "pyspark.daemon" in line:
+            elif is_of_worker_daemon(child):
                 daemon = _daemon(child)
                 found.setdefault(f"pyspark.daemon of {name}", []).extend([child] if daemon else [])
                 workers += [] if daemon else [child]
@@ -49,7 +49,7 @@ def _daemon(pid: int) -> bool:
         parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
         return False
-    return "pyspark.daemon" not in command_line(parent)
+    return not is_of_worker_daemon(parent)
 
 
 def process_measures(by_role: Mapping[str, Iterable[int]]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import Any
 from firesteel.testing.services.zookeeper_server import ZooKeeperServer
 from tests.support.chaos.namespace import Clock, Mount
 from tests.support.chaos.processes import ROOT, kill
-from tests.support.processes import command_line, descendants, listening_processes
+from tests.support.processes import command_line, descendants, is_of_worker_daemon, listening_processes
 from tests.support.services.job_managers import NO_REDIRECTS, JobManagerProcess
 from tests.support.services.standalone_cluster import SHORT_LIVED, StandaloneCluster
 
@@ -148,7 +148,7 @@ class ChaosCluster:
         if self.standalone is not None:
             roots += self.standalone.pids.values()
         family = {pid for root in roots for pid in descendants(root)}
-        daemons = {pid for pid in family if "pyspark.daemon" in command_line(pid)}
+        daemons = {pid for pid in family if is_of_worker_daemon(pid)}
         workers = {worker for daemon in daemons for worker in descendants(daemon)}
         return sorted(listening_processes(workers) or workers)
 
