@@ -1,4 +1,4 @@
-"""Aggregations in bundles: before the exchange and in mini-batches, of a reduce function and of an AggregateFunction.
+"""Aggregations in bundles: before the exchange, salted and in mini-batches, of records and of accumulators.
 
 How many results a key has depends on the bundles. So only the last one of each key counts: a timer emits it at the end
 of event time.
@@ -68,6 +68,8 @@ def build(env: StreamExecutionEnvironment) -> DataStream:
     results = {
         "local and global": keyed.pre_aggregate(add, max_records=7),
         "accumulators": keyed.pre_aggregate(Mean(), max_records=5),
+        "salted": keyed.salted_aggregate(add, 3, max_records=6),
+        "salted accumulators": keyed.salted_aggregate(Mean()),
         "mini-batches": keyed.mini_batch_aggregate(add, max_records=4),
         "mini-batches of accumulators": keyed.mini_batch_aggregate(Mean()),
     }

@@ -15,6 +15,7 @@ from firesteel.datastream.functions import AggregateFunction, Function, ReduceFu
 from firesteel.runtime.operators.aggregation.global_aggregate import GlobalAggregateSpec
 from firesteel.runtime.operators.aggregation.local_aggregate import LocalAggregateSpec
 from firesteel.runtime.operators.aggregation.mini_batch import MiniBatchAggregateSpec
+from firesteel.runtime.operators.aggregation.salting import SaltSpec
 
 if TYPE_CHECKING:
     from firesteel.datastream.streams.keyed_stream import KeyedStream
@@ -53,6 +54,19 @@ class BundledAggregation:
         # in the same task as its input
         local._transformation.parallelism = parallelism_of(origin._transformation)
         return self._merge(keyed, local)
+
+    def salted(self, keyed: KeyedStream[Any, Any], salts: int) -> DataStream[Any]:
+        """Spreads each key over several subtasks, which aggregate, and merges their partial results."""
+        _check_limit("salts", salts)
+        origin = keyed._origin_stream
+        triples = origin._transform("Salt", SaltSpec(keyed._key_selector, salts), None)
+        # in the same task as its input
+        triples._transformation.parallelism = parallelism_of(origin._transformation)
+        spec = LocalAggregateSpec(self._copied(), self.max_records, self.max_keys, to_millis(self.max_delay), None)
+        local = triples.key_by(lambda triple: triple[1])._transform("LocalAggregate", spec, None)
+        merged = self._merge(keyed, local)
+        triples._transformation.part_of = merged._transformation
+        return merged
 
     def in_mini_batches(self, keyed: KeyedStream[Any, Any]) -> DataStream[Any]:
         """Aggregates in the tasks after the exchange, with one access to the state per key and bundle."""

@@ -82,6 +82,26 @@ class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
         aggregation = BundledAggregation("pre_aggregate", function, max_records, max_keys, max_delay, output_type)
         return aggregation.local_and_global(self)
 
+    def salted_aggregate(
+        self,
+        function: Aggregator,
+        salts: int = 32,
+        *,
+        max_records: int | None = None,
+        max_keys: int = 100_000,
+        max_delay: Duration | Time | timedelta | int = 200,
+        output_type: Any = None,
+    ) -> DataStream[Any]:
+        """Aggregates the records of a key in several subtasks, then in the one of the key. Not in Flink.
+
+        Each record gets one of ``salts`` salts in turn, and goes to the subtask of its key and salt. That aggregates in
+        bundles as ``pre_aggregate`` does, and the subtask of the key merges the partial results. For an input that is
+        itself uneven, or a function that takes long: all subtasks take part. The function must be associative and
+        commutative. The arguments and results are those of ``pre_aggregate``.
+        """
+        aggregation = BundledAggregation("salted_aggregate", function, max_records, max_keys, max_delay, output_type)
+        return aggregation.salted(self, salts)
+
     def mini_batch_aggregate(
         self,
         function: Aggregator,

@@ -39,11 +39,20 @@ def test_the_local_part_is_in_the_task_of_its_input() -> None:
     assert chains[1:] == [["Map", "LocalAggregate"], ["GlobalAggregate"], ["Sink: Print to Std. Out"]]
 
 
+def test_salts_are_added_in_the_task_of_the_input() -> None:
+    env, keyed = _keyed()
+    keyed.salted_aggregate(_add).print()
+    chains = [[node.node.name for node in vertex.operators] for vertex in _vertices(env)]
+    assert chains[1:4] == [["Map", "Salt"], ["LocalAggregate"], ["GlobalAggregate", "Sink: Print to Std. Out"]]
+
+
 def test_a_uid_is_needed_for_the_result_only() -> None:
     env, keyed = _keyed(**{"pipeline.auto-generate-uids": "false"})
     keyed.pre_aggregate(_add).uid("sums").print().uid("sink")
-    uids = [node.node.uid for vertex in _vertices(env) for node in vertex.operators]
-    assert uids == ["source", "map", "sums-LocalAggregate", "sums", "sink"]
+    keyed.salted_aggregate(_add).uid("salted").print().uid("other sink")
+    uids = {node.node.uid for vertex in _vertices(env) for node in vertex.operators}
+    sums = {"sums-LocalAggregate", "sums", "salted-Salt", "salted-LocalAggregate", "salted"}
+    assert uids == {"source", "map", "sink", "other sink", *sums}
 
 
 @pytest.mark.parametrize("arguments", [{"max_records": 0}, {"max_keys": 0}, {"max_delay": 0}, {"max_records": True}])
@@ -51,6 +60,12 @@ def test_limits_must_be_positive(arguments: dict[str, Any]) -> None:
     _, keyed = _keyed()
     with pytest.raises(InvalidProgramError, match="at least 1"):
         keyed.pre_aggregate(_add, **arguments)
+
+
+def test_there_must_be_a_salt() -> None:
+    _, keyed = _keyed()
+    with pytest.raises(InvalidProgramError, match="salts must be an integer of at least 1"):
+        keyed.salted_aggregate(_add, 0)
 
 
 @pytest.mark.parametrize("function", [None, 1, "sum"])

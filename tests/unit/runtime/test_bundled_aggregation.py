@@ -15,6 +15,7 @@ from firesteel.runtime.model.key_groups import key_group_of, subtask_of
 from firesteel.runtime.operators.aggregation.global_aggregate import GlobalAggregateSpec
 from firesteel.runtime.operators.aggregation.local_aggregate import LocalAggregateSpec
 from firesteel.runtime.operators.aggregation.mini_batch import MiniBatchAggregateSpec
+from firesteel.runtime.operators.aggregation.salting import SaltSpec
 from firesteel.runtime.state.registry import BACKENDS
 from firesteel.testing import Emitted, HarnessSnapshot, OneInputHarness
 
@@ -259,6 +260,33 @@ def test_a_mini_batch_gives_one_result_per_key_and_keeps_it(backend: str) -> Non
     with mini_batch(max_records=1, backend=backend).initialize_state(snapshot) as harness:
         harness.process_element(("b", 1))
         assert harness.output == [("b", 9)]
+
+
+# -- salts ------------------------------------------------------------------------------------------
+
+
+def test_the_records_of_a_key_get_all_salts_in_turn() -> None:
+    with OneInputHarness(SaltSpec(key_of, 3)) as harness:
+        harness.process_elements([("a", number) for number in range(6)])
+        triples = harness.output
+    first = triples[0][1]
+    assert triples == [("a", first + number % 3, ("a", number)) for number in range(6)]
+
+
+def test_subtasks_begin_with_different_salts() -> None:
+    firsts = []
+    for subtask in range(2):
+        with OneInputHarness(SaltSpec(key_of, 2), subtask=subtask, parallelism=2) as harness:
+            harness.process_element(("a", 1))
+            firsts.append(harness.output[0][1])
+    assert firsts[1] == firsts[0] + 1
+
+
+def test_salted_records_are_aggregated_by_their_key() -> None:
+    spec = LocalAggregateSpec(add, 3, 1000, FOREVER, None)
+    with OneInputHarness(spec, [lambda triple: triple[1]]) as harness:
+        harness.process_elements([("a", 0, ("a", 1)), ("b", 7, ("b", 2)), ("a", 1, ("a", 3))])
+        assert harness.output == [("a", ("a", 4)), ("b", ("b", 2))]
 
 
 # -- against a plain aggregation --------------------------------------------------------------------

@@ -20,7 +20,10 @@ __all__ = ["LocalAggregateOperator", "LocalAggregateSpec"]
 
 @dataclass(frozen=True)
 class LocalAggregateSpec(BundleSpec):
-    """Emits pairs of a key and a partial result for a GlobalAggregateSpec with the same function."""
+    """Emits pairs of a key and a partial result for a GlobalAggregateSpec with the same function.
+
+    The input has records or, without a key selector, the triples of a SaltSpec.
+    """
 
     key_selector: Any
 
@@ -30,7 +33,7 @@ class LocalAggregateSpec(BundleSpec):
 
     def without_user_functions(self) -> LocalAggregateSpec:
         """Returns an aggregation that can be opened anywhere."""
-        return replace(self, function=neutral_function(self.function), key_selector=id)
+        return replace(self, function=neutral_function(self.function), key_selector=None)
 
 
 class LocalAggregateOperator(BundleOperator):
@@ -39,7 +42,7 @@ class LocalAggregateOperator(BundleOperator):
     def __init__(self, spec: LocalAggregateSpec):
         super().__init__(spec)
         self._key_selector = spec.key_selector
-        self._select = method_of(spec.key_selector, "get_key")
+        self._select = None if spec.key_selector is None else method_of(spec.key_selector, "get_key")
 
     def open(self, context: OperatorContext) -> None:
         """Opens the function and the key selector."""
@@ -58,8 +61,13 @@ class LocalAggregateOperator(BundleOperator):
     def write(self, writer: LoopWriter, value: str) -> None:
         """Adds the record to the bundle."""
         key = writer.new_variable("k")
-        writer.line(f"{key} = {writer.call(self._select, value)}", element=value, what="key_by")
-        self.write_bundle(writer, key, value)
+        if self._select is not None:
+            writer.line(f"{key} = {writer.call(self._select, value)}", element=value, what="key_by")
+            self.write_bundle(writer, key, value)
+            return
+        record = writer.new_variable("v")
+        writer.line(f"{key}, _, {record} = {value}")
+        self.write_bundle(writer, key, record)
 
     def emit_entries(self, entries: list[Entry], *, with_timestamps: bool) -> None:
         """Emits pairs of key and partial result."""
