@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from firesteel.testing import eventually
 from tests.support.processes import is_alive
+from tests.support.wheels import write_wheel
 
 pytestmark = pytest.mark.cluster
 
@@ -40,9 +42,10 @@ def late(reading):
     return imported_late.labelled(reading.value)
 
 numbers.map(Reading).key_by(lambda reading: reading.value % 2).reduce(total).map(late).uid("sums").print()
-env.execute("endless")
+env.execute("".join(sys.argv[1:]) or "endless")
 """
 )
+DEPENDENCIES = ("-pyfs", "other", "-pyreq", "requirements.txt#wheels", "-pyarch", "words.zip#data")
 FAILING = HEAD + 'numbers.map(lambda n: 1 // (n - 2)).name("divide").print()\nenv.execute("failing")\n'
 
 
@@ -89,6 +92,16 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
     )
     (directory / "late").mkdir()
     (directory / "late" / "imported_late.py").write_text("def labelled(n):\n    return f'sum {n}'\n")
+    (directory / "other").mkdir()
+    (directory / "other" / "imported_late.py").write_text(
+        "import tiny_package\n"
+        "def labelled(n):\n    return f'{tiny_package.WORD} {open(\"data/word.txt\").read()} {n}'\n"
+    )
+    write_wheel(directory / "wheels", "tiny_package", "1.0", "WORD = 'other'\n")
+    (directory / "requirements.txt").write_text("tiny_package\n")
+    (directory / "impossible.txt").write_text("tiny_package>=2\n")
+    with zipfile.ZipFile(directory / "words.zip", "w") as archive:
+        archive.writestr("word.txt", "word")
     command = CommandLine(directory)
     started = command.json("cluster", "start", "--port", "0", "--slots", "2", "--timeout", "280")
     family = [psutil.Process(started["pid"])]
@@ -111,6 +124,10 @@ def test_the_life_of_a_job(command: CommandLine) -> None:
     assert job_id is not None
     eventually(lambda: command.state_of(job_id[1]) == "RUNNING", timeout=DEADLINE_S)
     eventually(lambda: "sum 4" in printed(command), timeout=DEADLINE_S)
+    # beside it, with another module of the same name
+    command("run", "-d", *DEPENDENCIES, "endless.py", "other")
+    eventually(lambda: "other word 4" in printed(command), timeout=DEADLINE_S)
+    command("cancel", "other")
     taken = command("savepoint", "endless", str(command.directory / "savepoints")).strip()
     assert Path(taken.removeprefix("Savepoint completed. Path: "), "_metadata").is_file()
     stopped = command.json("stop", "-p", str(command.directory / "savepoints"), "endless")
@@ -139,6 +156,12 @@ def test_a_failing_job_names_the_line(command: CommandLine) -> None:
     assert "ZeroDivisionError" in command("exceptions", "failing")
 
 
+def test_requirements_that_cannot_be_installed(command: CommandLine) -> None:
+    error = command("run", "-pyreq", "impossible.txt#wheels", "failing.py", code=1)
+    assert "No matching distribution found for tiny_package>=2" in error
+    assert "ZeroDivisionError" not in error
+
+
 def test_a_program_without_a_job(command: CommandLine) -> None:
     (command.directory / "nothing.py").write_text(HEAD + "numbers.print()\n")
     assert "ended without submitting a job" in command("run", "nothing.py", code=1)
@@ -160,7 +183,8 @@ def test_an_application_ends_with_its_jobs(command: CommandLine) -> None:
         HEAD.replace("bounded=False", "bounded=True")
         + "bad = int(sys.argv[1])\n"
         + "readings = numbers.map(Reading).map(lambda reading: 6 // (reading.value - bad))\n"
-        + "readings.print()\n"
+        + "def word(n):\n    import imported_late\n    return imported_late.labelled(n)\n"
+        + "readings.map(word).print()\n"
         + 'env.execute("application")\n'
     )
-    command("run-application", "--foreground", "--port", "0", "--slots", "1", "application.py", "0")
+    command("run-application", "--foreground", "--port", "0", "--slots", "1", *DEPENDENCIES, "application.py", "0")
