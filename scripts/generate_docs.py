@@ -173,16 +173,19 @@ NOTES = {
     "connectors.file_system.FileSink.BaseBuilder": LATER,
     "connectors.file_system.FileSink.get_transformer": LATER,
     "connectors.file_system.StreamingFileSink": "deprecated in Flink: use FileSink",
-    "data_stream.CachedDataStream": LATER,
-    "data_stream.DataStream.cache": LATER,
-    "data_stream.KeyedStream.cache": LATER,
     "data_stream.DataStream.print": "prints where the program runs, not where the task does",
-    "functions.JavaFunctionWrapper": NO_JAVA,
+    "functions.JavaFunctionWrapper": "can be imported, not created: write the function in Python",
     "functions.SourceFunction": "can be imported, not run: implement Source",
-    "state_backend.CustomStateBackend": NO_JAVA,
+    "state_backend.CustomStateBackend": "can be imported, not created",
+    "state_backend.EmbeddedRocksDBStateBackend.set_options": "refused: set `state.backend.rocksdb.*`",
+    "stream_execution_environment.StreamExecutionEnvironment.add_classpaths": "without effect, with a warning",
+    "stream_execution_environment.StreamExecutionEnvironment.add_jars": "without effect, with a warning",
     "stream_execution_environment.StreamExecutionEnvironment.add_source": "takes a Source only",
-    "stream_execution_environment.StreamExecutionEnvironment.get_default_local_parallelism": "see `spark.master`",
-    "stream_execution_environment.StreamExecutionEnvironment.set_default_local_parallelism": "see `spark.master`",
+    "stream_execution_environment.StreamExecutionEnvironment.enable_changelog_state_backend": "without effect, with a "
+    "warning: checkpoints are incremental without a changelog",
+    "stream_execution_environment.StreamExecutionEnvironment.register_cached_file": "refused: use add_python_archive",
+    "stream_execution_environment.StreamExecutionEnvironment.get_default_local_parallelism": "the parallelism of an "
+    "environment is 1 unless it was set",
 }
 
 INTERNAL = re.compile(

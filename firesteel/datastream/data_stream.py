@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
     from firesteel.datastream.streams.broadcast_stream import BroadcastConnectedStream, BroadcastStream
+    from firesteel.datastream.streams.cached_data_stream import CachedDataStream
     from firesteel.datastream.streams.connected_streams import ConnectedStreams
     from firesteel.datastream.streams.joined_streams import CoGroupedStreams, JoinedStreams
     from firesteel.datastream.streams.keyed_stream import KeyedStream
@@ -72,6 +73,7 @@ __all__ = [
     "AllWindowedStream",
     "BroadcastConnectedStream",
     "BroadcastStream",
+    "CachedDataStream",
     "CloseableIterator",
     "ConnectedStreams",
     "DataStream",
@@ -84,6 +86,7 @@ _STREAMS = {
     "AllWindowedStream": "windowed_stream",
     "BroadcastConnectedStream": "broadcast_stream",
     "BroadcastStream": "broadcast_stream",
+    "CachedDataStream": "streams.cached_data_stream",
     "ConnectedStreams": "connected_streams",
     "KeyedStream": "keyed_stream",
     "WindowedStream": "windowed_stream",
@@ -411,6 +414,20 @@ class DataStream(OperatorSettings, Generic[T_co]):
         with results:
             # zip asks the range first, so no result beyond the limit is waited for
             return [record for _, record in zip(range(limit), results)]  # noqa: B905
+
+    def cache(self) -> CachedDataStream:
+        """Keeps the records after the first batch job that computes them; later jobs read them instead.
+
+        They are kept until ``invalidate``, or until the environment is closed.
+        """
+        if not isinstance(self._transformation, (PhysicalTransformation, SideOutputTransformation)):
+            raise InvalidProgramError(
+                "Cache can only be called with physical transformation or side output transformation.",
+                hint="Call it on the result of an operator, such as map().",
+            )
+        from firesteel.datastream.streams.cached_data_stream import CachedDataStream
+
+        return CachedDataStream(self)
 
     def to_dataframe(self, schema: Any = None) -> Any:
         """A Spark DataFrame of this stream's records, for programs whose sources are bounded; needs PyArrow.

@@ -18,6 +18,7 @@ from firesteel.api.generics import (
     W_co,
     W_contra,
 )
+from firesteel.common.errors import InvalidProgramError
 from firesteel.datastream.async_io.async_functions import (
     AsyncFunction,
     AsyncFunctionDescriptor,
@@ -197,6 +198,16 @@ class ReduceFunctionWrapper(FunctionWrapper):
     def reduce(self, value1: Any, value2: Any) -> Any:
         """Calls the callable with both values."""
         return self._func(value1, value2)
+
+
+class JavaFunctionWrapper:
+    """A function in Java. Its name can be imported; it cannot be created."""
+
+    def __init__(self, j_function: Any):
+        raise InvalidProgramError(
+            f"{j_function!r} is a function in Java, which Firesteel does not run.",
+            hint="Write the function in Python: a class derived from MapFunction, ProcessFunction, Source or Sink.",
+        )
 
 
 class SourceFunction(Function):

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
+from typing import Any
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.config import checkpointing_options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.state.registry import HASHMAP, ROCKSDB
 
-__all__ = ["EmbeddedRocksDBStateBackend", "HashMapStateBackend", "PredefinedOptions", "StateBackend"]
+__all__ = [
+    "CustomStateBackend",
+    "EmbeddedRocksDBStateBackend",
+    "HashMapStateBackend",
+    "PredefinedOptions",
+    "StateBackend",
+]
 
 
 class StateBackend(ABC):
@@ -74,6 +82,17 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         """Settings for a kind of disk."""
         return self._predefined_options or PredefinedOptions.DEFAULT
 
+    def set_options(self, options_factory_class_name: str) -> None:
+        """Not supported: an options factory is a class in Java."""
+        raise InvalidProgramError(
+            f"{options_factory_class_name} is a class in Java, which Firesteel does not run.",
+            hint="Set the options of RocksDB with the keys state.backend.rocksdb.*, see docs/configuration.md.",
+        )
+
+    def get_options(self) -> str | None:
+        """None: there is no options factory."""
+        return None
+
     def get_number_of_transfer_threads(self) -> int:
         """The number of threads that transfer files to and from checkpoints."""
         return 4 if self._transfer_threads is None else self._transfer_threads
@@ -94,3 +113,17 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         if self._transfer_threads is not None:
             configuration.set("state.backend.rocksdb.checkpoint.transfer.thread.num", self._transfer_threads)
         return configuration
+
+
+class CustomStateBackend(StateBackend):
+    """A state backend in Java. Its name can be imported; it cannot be created."""
+
+    def __init__(self, j_custom_state_backend: Any):
+        raise InvalidProgramError(
+            f"{j_custom_state_backend!r} is a state backend in Java, which Firesteel does not run.",
+            hint="Use HashMapStateBackend or EmbeddedRocksDBStateBackend; CONTRIBUTING.md shows how to write another.",
+        )
+
+    def to_configuration(self) -> Configuration:
+        """Not supported."""
+        raise NotImplementedError

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
+from weakref import WeakSet
 
 from firesteel.api.generics import S
-from firesteel.common.errors import FiresteelError, InvalidProgramError
+from firesteel.common.errors import FiresteelError, FiresteelWarning, InvalidProgramError
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
@@ -28,7 +31,7 @@ from firesteel.datastream.checkpointing_mode import CheckpointingMode
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.dataframes import dataframe_source, spark_reader_source
 from firesteel.datastream.execution_mode import RuntimeExecutionMode
-from firesteel.datastream.executor import PipelineExecutor, default_configuration, resolve_executor
+from firesteel.datastream.executor import PipelineExecutor, context_executor, default_configuration, resolve_executor
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 from firesteel.datastream.streams.call_site import user_call_site
 from firesteel.datastream.streams.coroutine_check import refuse_coroutines_of
@@ -36,6 +39,7 @@ from firesteel.datastream.streams.operator_settings import check_max_parallelism
 from firesteel.datastream.streams.output_types import conform, to_type_info
 from firesteel.formats.avro.file import AvroInputFormat
 from firesteel.formats.stream_format import StreamFormat
+from firesteel.graph.execution import JobExecution
 from firesteel.graph.explain import explain
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.job_graph_generator import create_job_graph
@@ -52,6 +56,10 @@ from firesteel.process.program_logging import add_program_levels
 from firesteel.runtime.dependencies.collection import FILE_DELIMITER, PARAM_DELIMITER
 from firesteel.runtime.operators.source import SourceSpec
 from firesteel.spi.source import Source
+
+if TYPE_CHECKING:
+    from firesteel.connectors.files.result_files import ResultFiles
+    from firesteel.datastream.streams.cached_data_stream import CachedResult
 
 __all__ = ["DEFAULT_JOB_NAME", "StreamExecutionEnvironment"]
 
@@ -72,10 +80,16 @@ class StreamExecutionEnvironment:
     >>> _ = env.from_collection([1, 2, 3]).map(lambda x: x * 2).print()
     """
 
+    _local_parallelism: ClassVar[int | None] = None
+
     def __init__(self, configuration: Configuration | None = None):
         self._configuration = default_configuration()
+        if self._local_parallelism is not None and context_executor() is None:
+            self._configuration.set(pipeline_options.DEFAULT_PARALLELISM, self._local_parallelism)
         if configuration is not None:
             self._configuration.add_all(configuration)
+        self._changelog_enabled: bool | None = None
+        self._caches: WeakSet[CachedResult] = WeakSet()
         self._transformations: list[Transformation] = []
         self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}
         self._executor: PipelineExecutor | None = None
@@ -235,6 +249,56 @@ class StreamExecutionEnvironment:
         """Sets the Python interpreter that runs the job's functions; it may be in an archive."""
         self._configuration.set(python_options.EXECUTABLE, python_exec)
 
+    # ---- calls for Flink's JVM ----------------------------------------------------------------------
+
+    def add_jars(self, *jars_path: str) -> None:
+        """Accepted without effect, with a warning: no Java code of a program is run."""
+        self._warn(
+            f"add_jars({', '.join(map(repr, jars_path))}) has no effect. Connectors and formats are part of Firesteel; "
+            "jars for Spark, such as JDBC drivers for from_spark, are set with spark.jars."
+        )
+
+    def add_classpaths(self, *classpaths: str) -> None:
+        """Accepted without effect, with a warning: no Java code of a program is run."""
+        self._warn(
+            f"add_classpaths({', '.join(map(repr, classpaths))}) has no effect. Jars for Spark are set with spark.jars."
+        )
+
+    def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
+        """Accepted without effect, with a warning: checkpoints of both backends are incremental without a changelog."""
+        if enabled:
+            self._warn(
+                "enable_changelog_state_backend has no effect: there is no changelog. Checkpoints of both state "
+                "backends write what has changed."
+            )
+        self._changelog_enabled = bool(enabled)
+        return self
+
+    def is_changelog_state_backend_enabled(self) -> bool | None:
+        """What was set; None if nothing was."""
+        return self._changelog_enabled
+
+    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
+        """Not supported: only functions in Java can read the distributed cache."""
+        raise InvalidProgramError(
+            f"The file {file_path} cannot be registered as '{name}': there is no distributed cache.",
+            hint="Put the file into an archive and use add_python_archive: functions open it with a relative path.",
+        )
+
+    def get_default_local_parallelism(self) -> int:
+        """The parallelism of local environments that set none: of this machine's cores, unless it was set."""
+        return StreamExecutionEnvironment._local_parallelism or os.cpu_count() or 1
+
+    def set_default_local_parallelism(self, parallelism: int) -> None:
+        """Sets the parallelism of environments that are created from now on, run embedded, and set none."""
+        if isinstance(parallelism, bool) or not isinstance(parallelism, int) or parallelism < 1:
+            raise InvalidProgramError(f"The parallelism must be an integer of at least 1, got {parallelism!r}.")
+        StreamExecutionEnvironment._local_parallelism = parallelism
+
+    @staticmethod
+    def _warn(text: str) -> None:
+        warnings.warn(text, FiresteelWarning, stacklevel=3)
+
     # ---- sources ------------------------------------------------------------------------------------
 
     @overload
@@ -390,10 +454,14 @@ class StreamExecutionEnvironment:
     def execute_async(self, job_name: str = DEFAULT_JOB_NAME) -> JobClient:
         """Starts the program and returns at once."""
         check_keys(self._configuration)
-        job_graph = create_job_graph(self._generate_stream_graph(self._job_name(job_name), clear=True))
+        writing: list[tuple[CachedResult, ResultFiles]] = []
+        job_graph = create_job_graph(self._generate_stream_graph(self._job_name(job_name), clear=True, writing=writing))
         executor = self._executor or resolve_executor(self._configuration)
         self._executed_jobs += 1
-        return executor.execute(job_graph, job_graph.configuration)
+        client = executor.execute(job_graph, job_graph.configuration)
+        for cache, files in writing:
+            cache.written_by(client.get_job_execution_result(), files)
+        return client
 
     def get_execution_plan(self) -> str:
         """The program's operators as JSON, as in Flink; the program is not changed."""
@@ -408,8 +476,11 @@ class StreamExecutionEnvironment:
         return explain(create_job_graph(self._generate_stream_graph(self._job_name(None), clear=False)), format)
 
     def close(self) -> None:
-        """Discards the program."""
+        """Discards the program and cached streams."""
         self._transformations.clear()
+        for cache in self._caches:
+            cache.update(self._create_scratch())
+            cache.invalidate()
 
     # ---- for the other classes of this package ------------------------------------------------------
 
@@ -456,7 +527,29 @@ class StreamExecutionEnvironment:
             return job_name
         return self._configuration.get_optional(pipeline_options.PIPELINE_NAME) or DEFAULT_JOB_NAME
 
-    def _generate_stream_graph(self, job_name: str, clear: bool) -> StreamGraph:
+    def _add_cache(self, cache: CachedResult) -> None:
+        self._caches.add(cache)
+
+    def _create_scratch(self) -> StreamExecutionEnvironment:
+        """An environment with the same settings, whose operators do not become part of this program."""
+        return StreamExecutionEnvironment(self._configuration)
+
+    def _cache_writers(
+        self, transformations: Sequence[Transformation], writing: list[tuple[CachedResult, ResultFiles]]
+    ) -> list[Transformation]:
+        """The operators that write the cached streams of a program which are not there yet."""
+        used = {each.id for start in transformations for each in start.transitive_predecessors()}
+        scratch = self._create_scratch()
+        writing += [
+            (cache, cache.add_writer(scratch))
+            for cache in self._caches
+            if cache.transformation.id in used and cache.transformation.reading is None
+        ]
+        return scratch._transformations
+
+    def _generate_stream_graph(
+        self, job_name: str, clear: bool, writing: list[tuple[CachedResult, ResultFiles]] | None = None
+    ) -> StreamGraph:
         transformations = list(self._transformations)
         if not transformations:
             raise InvalidProgramError(
@@ -471,7 +564,13 @@ class StreamExecutionEnvironment:
                 hint="End at least one stream with print(), sink_to(...) or execute_and_collect().",
             )
         self._apply_registered_slot_sharing_groups(transformations)
-        stream_graph = generate(transformations, add_program_levels(Configuration(self._configuration)), job_name)
+        for cache in self._caches:
+            cache.update(self._create_scratch())
+        configuration = add_program_levels(Configuration(self._configuration))
+        stream_graph = generate(transformations, configuration, job_name)
+        if self._caches and writing is not None and stream_graph.execution.kind is JobExecution.BATCH:
+            transformations += self._cache_writers(transformations, writing)
+            stream_graph = generate(transformations, configuration, job_name)
         if clear:
             self._transformations.clear()
         return stream_graph

@@ -15,6 +15,7 @@ from firesteel.graph.operator_id import operator_ids
 from firesteel.graph.parallelism import describe, resolve_parallelism
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from firesteel.graph.transformation import (
+    CacheTransformation,
     PartitionTransformation,
     PhysicalTransformation,
     ResourceProfile,
@@ -100,6 +101,8 @@ def _resolve(transformation: Transformation) -> list[_Upstream]:
             pending.append((current.input, partitioner or current.partitioner, tag))
         elif isinstance(current, SideOutputTransformation):
             pending.append((current.input, partitioner, tag or current.tag))
+        elif isinstance(current, CacheTransformation):
+            pending.append((current.inputs[0], partitioner, tag))
         elif isinstance(current, UnionTransformation):
             pending.extend((t, partitioner, tag) for t in reversed(current.inputs))
         else:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from firesteel.runtime.operators.sink import SinkSpec
 
 __all__ = [
+    "CacheTransformation",
     "ChainingStrategy",
     "OneInputTransformation",
     "PartitionTransformation",
@@ -205,6 +206,21 @@ class PartitionTransformation(Transformation):
     def inputs(self) -> tuple[Transformation, ...]:
         """The one input."""
         return (self.input,)
+
+
+@dataclass(eq=False)
+class CacheTransformation(Transformation):
+    """A result that is kept after the first job that computes it; creates no operator itself."""
+
+    input: Transformation
+    reading: Transformation | None = None
+    """Reads the result, once it is there."""
+    name: str = field(default="Cache", kw_only=True)
+
+    @property
+    def inputs(self) -> tuple[Transformation, ...]:
+        """What the result is computed or read by."""
+        return (self.input if self.reading is None else self.reading,)
 
 
 @dataclass(eq=False)

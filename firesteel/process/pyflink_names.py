@@ -17,7 +17,12 @@ from types import ModuleType
 __all__ = ["resolve_pyflink_names"]
 
 _PYFLINK, _OWN = "pyflink", "firesteel"
+_NO_CONNECTOR = "The connector is implemented in Java. Implement Source or Sink, or connect through Kafka or files."
 _INSTEAD = {
+    **{
+        f"pyflink.datastream.connectors.{name}": _NO_CONNECTOR
+        for name in ("cassandra", "dynamic_kafka", "elasticsearch", "kinesis", "pulsar", "rabbitmq")
+    },
     "pyflink.java_gateway": "There is no JVM to call: use the Python API.",
     "pyflink.fn_execution": "It is internal to PyFlink.",
 }

@@ -133,3 +133,19 @@ def test_an_interpreter_that_cannot_run_functions_is_refused(spark_env: Any, tmp
         env.from_collection([1]).print()
         with pytest.raises(DependencyError, match=reason):
             env.execute()
+
+
+def test_a_cached_stream_is_computed_once(spark_env: Any, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+
+    def counted(number: int) -> int:
+        with calls.open("a") as file:
+            file.write(".")
+        return number * number
+
+    env = spark_env(2, {"execution.runtime-mode": "BATCH"})
+    cached = env.from_sequence(1, 3).map(counted).cache()
+    assert sorted(cached.execute_and_collect()) == [1, 4, 9]
+    assert sorted(cached.map(lambda square: -square).execute_and_collect()) == [-9, -4, -1]
+    env.close()
+    assert calls.read_text() == "..."

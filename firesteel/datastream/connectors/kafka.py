@@ -16,12 +16,15 @@ from firesteel.connectors.kafka.source.deserialization import ConsumerRecord, Ka
 from firesteel.connectors.kafka.source.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
 from firesteel.connectors.kafka.source.source import KafkaSource
 from firesteel.connectors.kafka.topics import KafkaTopicPartition
+from firesteel.datastream.connectors.java_connectors import FlinkKafkaConsumer, FlinkKafkaProducer
 from firesteel.formats.bad_records import BadRecord, BadRecords
 
 __all__ = [
     "BadRecord",
     "BadRecords",
     "ConsumerRecord",
+    "FlinkKafkaConsumer",
+    "FlinkKafkaProducer",
     "KafkaHeaderProvider",
     "KafkaOffsetResetStrategy",
     "KafkaOffsetsInitializer",

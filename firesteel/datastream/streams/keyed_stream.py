@@ -121,6 +121,10 @@ class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
         )
         return aggregation.in_mini_batches(self)
 
+    def cache(self) -> NoReturn:
+        """Not supported, as in Flink."""
+        raise InvalidProgramError("Cache for KeyedStream is not supported.", hint="Call cache() before key_by().")
+
     def sum(self, position_to_sum: int | str = 0) -> DataStream[T_co]:
         """A running sum of one field per key; position 0 of a plain number is the number."""
         return self._accumulate(position_to_sum, AccumulateType.SUM)

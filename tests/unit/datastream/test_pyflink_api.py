@@ -10,8 +10,7 @@ import pytest
 API = json.loads(Path(__file__).with_name("pyflink_api.json").read_text())
 
 ABSENT_CLASSES = {
-    # cached streams and compaction are still to come
-    "data_stream.CachedDataStream",
+    # compaction are still to come
     "connectors.file_system.FileCompactStrategy",
     "connectors.file_system.FileCompactStrategy.Builder",
     "connectors.file_system.FileCompactor",
@@ -21,9 +20,6 @@ ABSENT_CLASSES = {
     "connectors.file_system.StreamingFileSink.BaseBuilder",
     "connectors.file_system.StreamingFileSink.DefaultBulkFormatBuilder",
     "connectors.file_system.StreamingFileSink.DefaultRowFormatBuilder",
-    # there is no Java to wrap
-    "functions.JavaFunctionWrapper",
-    "state_backend.CustomStateBackend",
     # PyFlink's own plumbing between API and workers; here it is in the runtime
     "data_stream.KeyedStream.AccumulateType",
     "functions.InternalIterableAllWindowFunction",
@@ -47,22 +43,11 @@ ABSENT_CLASSES = {
 ABSENT_METHODS = {
     # still to come
     "connectors.file_system.FileSink.get_transformer",
-    "data_stream.DataStream.cache",
-    "data_stream.KeyedStream.cache",
-    "stream_execution_environment.StreamExecutionEnvironment.enable_changelog_state_backend",
-    "stream_execution_environment.StreamExecutionEnvironment.is_changelog_state_backend_enabled",
-    "stream_execution_environment.StreamExecutionEnvironment.register_cached_file",
-    # the number of local slots is spark.master's: local[n]
-    "stream_execution_environment.StreamExecutionEnvironment.get_default_local_parallelism",
-    "stream_execution_environment.StreamExecutionEnvironment.set_default_local_parallelism",
     # there is no Java
+    "functions.JavaFunctionWrapper.get_java_function",
     "output_tag.OutputTag.get_java_output_tag",
     "slot_sharing_group.MemorySize.get_java_memory_size",
     "slot_sharing_group.SlotSharingGroup.get_java_slot_sharing_group",
-    "state_backend.EmbeddedRocksDBStateBackend.get_options",
-    "state_backend.EmbeddedRocksDBStateBackend.set_options",
-    "stream_execution_environment.StreamExecutionEnvironment.add_classpaths",
-    "stream_execution_environment.StreamExecutionEnvironment.add_jars",
     # internal
     "window.ContinuousEventTimeTrigger.register_next_fire_timestamp",
     "window.ContinuousProcessingTimeTrigger.register_next_fire_timestamp",
