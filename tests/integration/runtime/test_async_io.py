@@ -122,10 +122,12 @@ def test_stop_with_a_savepoint(wait: Any, tmp_path: Path) -> None:
     path = job.stop()
     assert job.results == []
     gate.open()
+    seen = Probe()
     env = environment(tmp_path, execution__state_recovery__path=path)
-    second = start(wait(source(env, range(50), bounded=False), Gated(gate, called), LONG, capacity=7).uid("calls"))
-    called.awaits(7 + 50)
-    path = second.stop()
+    calls = wait(source(env, range(50), bounded=False), Gated(gate, called), LONG, capacity=7).uid("calls")
+    second = start(calls.map(seen.pass_on))
+    seen.awaits(50)
+    second.stop()
     assert sorted(second.results) == list(range(50))
 
 
