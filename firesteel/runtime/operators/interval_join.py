@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
     from firesteel.runtime.operators.base import OperatorContext
 
-__all__ = ["IntervalJoinOperator", "IntervalJoinSpec", "JoinContext", "SortedIntervalJoinOperator"]
+__all__ = ["BUFFERS", "IntervalJoinOperator", "IntervalJoinSpec", "JoinContext", "SortedIntervalJoinOperator"]
 
 BUFFERS = ("LEFT_BUFFER", "RIGHT_BUFFER")
 """The states of the two sides, with Flink's names."""
