@@ -21,8 +21,7 @@ from firesteel.cep.functions import Match, PatternProcessFunction, TimedOutParti
 from firesteel.cep.nfa.compiler import compile_pattern
 from firesteel.cep.nfa.nfa import NFA, PartialMatchLimitError
 from firesteel.cep.nfa.shared_buffer import NFAState
-from firesteel.cep.pattern.conditions import Condition, user_conditions
-from firesteel.cep.pattern.pattern import GroupPattern, Pattern
+from firesteel.cep.pattern.pattern import Pattern, conditions_of
 from firesteel.common.errors import FiresteelError
 from firesteel.runtime.codegen.at_work import MATCH_FUNCTION, handles_results_of
 from firesteel.runtime.codegen.functions import method_of
@@ -156,7 +155,7 @@ class CepOperator(StreamOperator):
         self._registers_all = nfa.window_time > 0 and (bool(nfa.pattern.window_times) or not self._event_time)
         self._nfa = nfa
         self._close_conditions()
-        for condition in _conditions_of(pattern):
+        for condition in conditions_of(pattern):
             condition.open(self.context.runtime_context)
             self._conditions.append(condition)
 
@@ -438,15 +437,3 @@ def _no_timestamp() -> FiresteelError:
         "A record without a timestamp cannot be matched in event time.",
         hint="Call assign_timestamps_and_watermarks before CEP.pattern, or in_processing_time after it.",
     )
-
-
-def _conditions_of(pattern: Pattern) -> list[Any]:
-    """The conditions of a program in a pattern, each once."""
-    found: dict[int, Any] = {}
-    for stage in pattern.stages():
-        if isinstance(stage, GroupPattern):
-            found.update((id(each), each) for each in _conditions_of(stage.get_raw_pattern()))
-        conditions: tuple[Condition | None, ...] = (stage.get_condition(), stage.get_until_condition())
-        for condition in conditions:
-            found.update((id(each), each) for each in user_conditions(condition))
-    return list(found.values())

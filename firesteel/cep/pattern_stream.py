@@ -11,11 +11,12 @@ from firesteel.cep.dynamic_operator import DynamicCepSpec
 from firesteel.cep.functions import PatternProcessFunction, flat_select_adapter, select_adapter
 from firesteel.cep.nfa.compiler import compile_pattern
 from firesteel.cep.operator import CepSpec
-from firesteel.cep.pattern.pattern import Pattern
+from firesteel.cep.pattern.pattern import Pattern, conditions_of
 from firesteel.config import pipeline_options
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.functions import NullByteKeySelector
 from firesteel.datastream.streams.call_site import user_call_site
+from firesteel.datastream.streams.coroutine_check import refuse_coroutines
 from firesteel.datastream.streams.keyed_stream import KeyedStream
 from firesteel.datastream.streams.output_types import to_type_info
 from firesteel.graph.transformation import TwoInputTransformation
@@ -38,6 +39,9 @@ class CEP:
         if not isinstance(pattern, Pattern):
             raise TypeError(f"CEP.pattern needs a Pattern, got {pattern!r}.")
         compile_pattern(pattern)  # refuses what cannot run where the program describes it
+        for condition in conditions_of(pattern):
+            refuse_coroutines("CEP.pattern", condition)
+            refuse_coroutines("CEP.pattern", condition.filter)
         return PatternStream(input_stream, pattern, comparator)
 
     @staticmethod
@@ -115,6 +119,8 @@ class PatternStream:
 
         ``select(tag, timeout_function, function)`` emits also one result per timed-out partial match, to a side output.
         """
+        for each in (select_function, timeout_function, select_function_with_timeout):
+            refuse_coroutines("select", each)
         if isinstance(select_function, OutputTag):
             tag, function = select_function, select_function_with_timeout
             return self.process(select_adapter(function, tag, timeout_function), output_type)
@@ -132,6 +138,8 @@ class PatternStream:
 
         ``flat_select(tag, timeout_function, function)`` emits results of timed-out partial matches to a side output.
         """
+        for each in (flat_select_function, timeout_function, flat_select_function_with_timeout):
+            refuse_coroutines("flat_select", each)
         if isinstance(flat_select_function, OutputTag):
             tag, function = flat_select_function, flat_select_function_with_timeout
             return self.process(flat_select_adapter(function, tag, timeout_function), output_type)

@@ -10,10 +10,13 @@ from firesteel.cep.pattern.after_match import AfterMatchSkipStrategy
 from firesteel.cep.pattern.conditions import (
     AndCondition,
     Condition,
+    IterativeCondition,
     OrCondition,
+    SimpleCondition,
     SubtypeCondition,
     TrueCondition,
     to_condition,
+    user_conditions,
 )
 from firesteel.cep.pattern.quantifier import (
     ConsumingStrategy,
@@ -25,7 +28,7 @@ from firesteel.cep.pattern.quantifier import (
 )
 from firesteel.common.time import Duration, Time, to_millis
 
-__all__ = ["GroupPattern", "Pattern"]
+__all__ = ["GroupPattern", "Pattern", "conditions_of"]
 
 Amount = Duration | Time | timedelta | int
 """A duration; an int is in milliseconds."""
@@ -263,6 +266,17 @@ class GroupPattern(Pattern):
     def greedy(self) -> Pattern:
         """Not available."""
         raise MalformedPatternException("A group cannot be greedy.")
+
+
+def conditions_of(pattern: Pattern) -> list[SimpleCondition | IterativeCondition]:
+    """Returns the conditions of the program in a pattern, each once."""
+    found: dict[int, SimpleCondition | IterativeCondition] = {}
+    for stage in pattern.stages():
+        if isinstance(stage, GroupPattern):
+            found.update((id(each), each) for each in conditions_of(stage.get_raw_pattern()))
+        for condition in (stage.get_condition(), stage.get_until_condition()):
+            found.update((id(each), each) for each in user_conditions(condition))
+    return list(found.values())
 
 
 def _stage(

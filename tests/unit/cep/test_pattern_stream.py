@@ -18,7 +18,7 @@ from firesteel.cep import (
     PatternTimeoutFunction,
 )
 from firesteel.common import Configuration, WatermarkStrategy
-from firesteel.common.errors import JobExecutionError
+from firesteel.common.errors import InvalidProgramError, JobExecutionError
 from firesteel.datastream import DataStream, OutputTag, StreamExecutionEnvironment
 from firesteel.testing import test_environment as in_process
 
@@ -122,6 +122,26 @@ def test_what_is_refused() -> None:
         matched.select(3)
     with pytest.raises(TypeError, match="OutputTag"):
         matched.side_output_late_data("late")  # type: ignore[arg-type]
+
+
+def test_coroutine_functions_are_refused() -> None:
+    async def coroutine(*_: Any) -> bool:
+        return True
+
+    class Awaited(IterativeCondition):
+        async def filter(self, value: Any, ctx: Any) -> bool:  # type: ignore[override]
+            return True
+
+    stream = stream_of(in_process())
+    matched = CEP.pattern(stream, a_then_b())
+    for use in (
+        lambda: CEP.pattern(stream, Pattern.begin("a").where(coroutine)),
+        lambda: CEP.pattern(stream, Pattern.begin(Pattern.begin("a").one_or_more().until(Awaited()))),
+        lambda: matched.select(coroutine),
+        lambda: matched.flat_select(TIMED_OUT, coroutine, list),
+    ):
+        with pytest.raises(InvalidProgramError, match="async def"):
+            use()
 
 
 def test_the_limit_is_an_option() -> None:
