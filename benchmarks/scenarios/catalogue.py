@@ -386,8 +386,8 @@ def _cep() -> Scenario:
             ScenarioVariant(
                 "flink-cep", params, small, ratio=("firesteel", "flink-cep"), system="flink-cep", module="cep_flink"
             ),
-            ScenarioVariant("no match, 2M", {**pruned, "records": 2_000_000}, small),
-            ScenarioVariant("no match, 8M", {**pruned, "records": 8_000_000}, small),
+            ScenarioVariant("no match, 1M", {**pruned, "records": 1_000_000}, small),
+            ScenarioVariant("no match, 4M", {**pruned, "records": 4_000_000}, small),
         ),
         figure="records_per_s",
         ratio_title="over it",
