@@ -6,7 +6,8 @@ from abc import abstractmethod
 from typing import Any, Generic, TypeVar
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.typeinfo import RowTypeInfo
+from firesteel.common.typeinfo import RowTypeInfo, from_logical
+from firesteel.types.logical import RowType
 
 __all__ = ["CompiledSchema", "require_row_type"]
 
@@ -37,7 +38,12 @@ class CompiledSchema(Generic[T]):
 
 
 def require_row_type(type_info: Any, setting: str) -> RowTypeInfo:
-    """The type if it is one of rows, else an error that names the setting it was given to."""
+    """The type if it is one of rows, else an error that names the setting it was given to.
+
+    It may be given as ``Types.ROW_NAMED(…)`` or ``DataTypes.ROW(…)``.
+    """
+    if isinstance(type_info, RowType):
+        type_info = from_logical(type_info)
     if isinstance(type_info, RowTypeInfo):
         return type_info
     raise InvalidProgramError(

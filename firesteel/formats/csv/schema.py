@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types
+from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types, from_logical
 from firesteel.formats.compiled_schema import require_row_type
 from firesteel.types.logical import LogicalType, LogicalTypeRoot, RowType
 from firesteel.types.text import check_text_type
 
 __all__ = ["CsvSchema", "CsvSchemaBuilder"]
 
+ColumnType = TypeInformation | LogicalType
 ARRAY_SEPARATOR = ";"
 _REFUSED = (LogicalTypeRoot.RAW, LogicalTypeRoot.MAP)
 _NESTED = (
@@ -99,7 +100,7 @@ class CsvSchema:
 class CsvSchemaBuilder:
     """Builds a :class:`CsvSchema`, column by column.
 
-    The types of columns are given as ``Types.…``; PyFlink takes ``DataTypes.…`` here.
+    The types of columns are given as ``DataTypes.…``, as in PyFlink, or as ``Types.…``.
     """
 
     def __init__(self) -> None:
@@ -120,18 +121,18 @@ class CsvSchemaBuilder:
         return CsvSchema(row_type, array_separators=tuple(separators), **self._settings)
 
     def add_array_column(
-        self, name: str, separator: str = ARRAY_SEPARATOR, element_type: TypeInformation | None = None
+        self, name: str, separator: str = ARRAY_SEPARATOR, element_type: ColumnType | None = None
     ) -> CsvSchemaBuilder:
         """Adds a column of arrays, by default of strings."""
-        return self._add(name, Types.OBJECT_ARRAY(element_type or Types.STRING()), separator)
+        return self._add(name, Types.OBJECT_ARRAY(_type_info(element_type or Types.STRING())), separator)
 
     def add_boolean_column(self, name: str) -> CsvSchemaBuilder:
         """Adds a column of booleans."""
         return self._add(name, Types.BOOLEAN())
 
-    def add_number_column(self, name: str, number_type: TypeInformation | None = None) -> CsvSchemaBuilder:
+    def add_number_column(self, name: str, number_type: ColumnType | None = None) -> CsvSchemaBuilder:
         """Adds a column of numbers, by default integers of 64 bits."""
-        return self._add(name, number_type or Types.LONG())
+        return self._add(name, _type_info(number_type or Types.LONG()))
 
     def add_string_column(self, name: str) -> CsvSchemaBuilder:
         """Adds a column of strings."""
@@ -227,6 +228,10 @@ class CsvSchemaBuilder:
         self._settings.update(settings)
         replace(CsvSchema(Types.ROW([])), **settings)  # refuses a wrong setting where it is made
         return self
+
+
+def _type_info(type_: ColumnType) -> TypeInformation:
+    return from_logical(type_) if isinstance(type_, LogicalType) else type_
 
 
 def _check_type(name: str, type_: LogicalType) -> None:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from firesteel.common.errors import InvalidProgramError
-from firesteel.common.typeinfo import RowTypeInfo, TypeInformation
+from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types, from_logical
 from firesteel.filesystem.filesystem import FileStatus
 from firesteel.filesystem.input_paths import is_remote
 from firesteel.filesystem.local_paths import FileReadError
@@ -20,6 +20,7 @@ from firesteel.formats.stream_format import BulkFormat, StreamFormat
 from firesteel.spi.source import ReaderOutput
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.arrow_decoding import ArrowRecords, record_type
+from firesteel.types.logical import RowType
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -88,20 +89,22 @@ class ParquetFormat(_Parquet, BulkFormat):
 class ParquetColumnarRowInputFormat(ParquetFormat):
     """Rows of a type: its fields are the columns to read; a column that a file lacks is null.
 
-    ``row_type`` is a ``Types.ROW_NAMED``. Types are those of the file, as in ``ParquetSource``: timestamps kept in UTC
-    become Instants, whatever ``is_utc_timestamp`` says. There is no Hadoop to configure.
+    ``row_type`` is a ``DataTypes.ROW`` or a ``Types.ROW_NAMED``. Types are those of the file, as in ``ParquetSource``:
+    timestamps kept in UTC become Instants, whatever ``is_utc_timestamp`` says. There is no Hadoop to configure.
     """
 
     fills_missing = True
 
     def __init__(
         self,
-        row_type: RowTypeInfo,
+        row_type: RowTypeInfo | RowType,
         hadoop_config: Any = None,
         batch_size: int = 2048,
         is_utc_timestamp: bool = False,
         is_case_sensitive: bool = True,
     ) -> None:
+        if isinstance(row_type, RowType):
+            row_type = Types.ROW_NAMED(row_type.field_names, [from_logical(part) for part in row_type.children()])
         if not isinstance(row_type, RowTypeInfo):
             raise InvalidProgramError(
                 f"ParquetColumnarRowInputFormat needs the type of its rows, got {row_type!r}.",

@@ -7,9 +7,10 @@ from typing import Any, BinaryIO
 
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory, RowDataBulkWriterFactory
-from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo
+from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, from_logical
 from firesteel.types.arrow import require_pyarrow, to_arrow_schema
 from firesteel.types.arrow_encoding import ArrowBatchEncoder
+from firesteel.types.logical import RowType
 
 __all__ = ["ParquetBulkWriters", "ParquetWriterFactory"]
 
@@ -31,11 +32,14 @@ class ParquetBulkWriters:
         *,
         compression: str = "snappy",
     ) -> BulkWriterFactory:
-        """For records of a type: ``Types.ROW_NAMED(...)``, or a tuple type, whose columns are ``f0``, ``f1``, …
+        """For records of a type: ``DataTypes.ROW(…)``, ``Types.ROW_NAMED(…)`` or a tuple type (``f0``, ``f1``, …).
 
         Records may also be dicts, tuples or objects with these fields. ``hadoop_config`` is taken and not used. With
         ``utc_timestamp`` a timestamp without a zone is written as a point in time, taken for one of UTC.
         """
+        if isinstance(row_type, RowType):
+            schema, known = to_arrow_schema(row_type), from_logical(row_type)
+            return ParquetWriterFactory(schema, compression, utc_timestamp=utc_timestamp, row_type=known)
         if not isinstance(row_type, (RowTypeInfo, TupleTypeInfo)):
             raise InvalidProgramError(
                 f"ParquetBulkWriters.for_row_type needs a row type, not {row_type!r}.",
