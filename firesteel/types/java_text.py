@@ -107,7 +107,10 @@ def _boolean(value: Any) -> str:
 
 def to_java_double(value: float) -> str:
     """Returns a number as ``Double.toString`` does: ``1.0E20`` below 0.001 and from ten million on."""
-    return _scientific(value, repr(float(value)))
+    text = repr(float(value))
+    if math.isfinite(value) and len(text.lstrip("-").partition("e")[0]) == 1:
+        text = f"{value:.1e}"  # at least two digits
+    return _scientific(value, text)
 
 
 def to_java_float(value: float) -> str:
@@ -118,7 +121,7 @@ def to_java_float(value: float) -> str:
         (single,) = struct.unpack("f", struct.pack("f", value))
     except OverflowError:
         return "Infinity" if value > 0 else "-Infinity"
-    for digits in range(1, _MAX_FLOAT_DIGITS + 1):
+    for digits in range(2, _MAX_FLOAT_DIGITS + 1):
         text = f"{single:.{digits}g}"
         if struct.unpack("f", struct.pack("f", float(text)))[0] == single:
             break
@@ -176,6 +179,10 @@ def _instant_text(value: Any) -> str:
     return whole if not millis else f"{whole.removesuffix('Z')}.{millis:03}Z"
 
 
+def _decimal_text(value: Any) -> str:
+    return str(abs(value)) if isinstance(value, Decimal) and not value else str(value)  # Java has no negative zero
+
+
 def _number(to_text: Callable[[float], str]) -> ToText:
     return lambda value: to_text(value) if isinstance(value, (int, float)) else str(value)
 
@@ -185,4 +192,5 @@ _BASIC: dict[BasicType, ToText] = {
     BasicType.FLOAT: _number(to_java_float),
     BasicType.DOUBLE: _number(to_java_double),
     BasicType.INSTANT: _instant_text,
+    BasicType.BIG_DEC: _decimal_text,
 }

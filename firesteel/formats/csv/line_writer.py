@@ -2,119 +2,160 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any
 
 from firesteel.formats.csv.line_parser import BYTE_ORDER_MARK, is_comment
 from firesteel.formats.csv.schema import CsvSchema
-from firesteel.types.codec import Converter, SchemaMismatchError, compile_writer, describe, values_of
-from firesteel.types.logical import ArrayType, LogicalType, RowType
-from firesteel.types.text import SQL_TEXT, mismatch, text_code, text_value
+from firesteel.types.codec import Converter, SchemaMismatchError, compile_writer, describe, type_test, values_of
+from firesteel.types.java_text import to_java_double, to_java_float
+from firesteel.types.logical import ArrayType, DecimalType, LogicalType, LogicalTypeRoot, RowType
+from firesteel.types.python import RANGES
+from firesteel.types.text import SQL_TEXT, mismatch, text_value
 
 __all__ = ["CsvWriter"]
 
-_MISTAKEN = ("#", " ", BYTE_ORDER_MARK)
-"""How a line may begin that is not read as it was written."""
-
-
-def _is_mistaken(line: str) -> bool:
-    return line[:1] == BYTE_ORDER_MARK or is_comment(line)
-
-
-class _Lines(list[str]):
-    """What csv.writer writes to: it hands over one line at a time."""
-
-    write = list.append
+_MAX_CHECKED_LENGTH = 24
+"""Longer texts are quoted without a look at their characters, as Jackson does it."""
 
 
 class CsvWriter:
-    """Turns rows into lines of CSV, each with its line end.
+    """Turns rows into lines of CSV, each with its line end, as Jackson writes them in Flink.
 
-    A column is quoted if it holds a separator, a quote or a line end, or would be read as a comment or as a byte order
-    mark at the beginning of a line. What cannot be written so that it is read again is an error: a separator without
-    quotes, or one within an element of an array; an array or a row of which the column would be empty.
+    A text is quoted if it is long, or has a character that does not come after the separator and the quote in Unicode:
+    with a comma and double quotes these are blanks and most punctuation. Numbers, booleans and null are not quoted.
+    Beyond that, what cannot be written so that it is read again is an error: a separator without quotes, or one within
+    an element of an array; an array or a row of which the column would be empty.
+
+    ``strips_zeros`` leaves out the zeros at the end of decimals, as Flink does in files but not in messages.
     """
 
-    def __init__(self, schema: CsvSchema) -> None:
+    def __init__(self, schema: CsvSchema, *, strips_zeros: bool = False) -> None:
         self._schema = schema
+        self._strips_zeros = strips_zeros
+        unsafe = {schema.column_separator, schema.quote_char, schema.escape_char} - {None}
+        last = max((char for char in (schema.column_separator, schema.quote_char) if char is not None), default="")
+        others = "".join(re.escape(char) for char in unsafe if char is not None)
+        self._has_unsafe = re.compile(f"[\\0-{re.escape(last)}{others}]").search
         self._columns = self._compile()
-        self._lines = _Lines()
-        self._writer = csv.writer(
-            self._lines,
-            delimiter=schema.column_separator,
-            quotechar=schema.quote_char,
-            quoting=csv.QUOTE_MINIMAL if schema.quote_char else csv.QUOTE_NONE,
-            lineterminator="\r\n",  # has both characters quoted; cut off again
-        )
 
     def write(self, records: Iterable[Any]) -> list[str]:
         """The line of each record."""
-        return self._write_rows(self._columns(records))
+        return self._join(self._columns(records))
 
     def header(self) -> str:
         """The line that names the columns."""
-        return self._write_rows([self._schema.column_names])[0]
+        names = self._schema.column_names
+        return self._join([[self._text(name)(name) for name in names]])[0]
 
-    def _write_rows(self, rows: Sequence[Sequence[Any]]) -> list[str]:
-        end = self._schema.line_separator
-        if self._schema.escape_char is not None:
-            return [self._write_slowly(row) + end for row in rows]
-        try:
-            self._writer.writerows(rows)
-            lines = [line[:-2] + end for line in self._lines]
-        except csv.Error:
-            return [self._write_slowly(row) + end for row in rows]
-        finally:
-            self._lines.clear()
+    def _join(self, rows: Iterable[Sequence[str]]) -> list[str]:
+        schema = self._schema
+        join, end, quote = schema.column_separator.join, schema.line_separator, schema.quote_char
+        lines = [join(row) + end for row in rows]
+        if len(schema.column_names) == 1 and quote is not None:
+            empty = quote * 2 + end  # not an empty line, which is no record
+            lines = [line if line != end else empty for line in lines]
         for i, line in enumerate(lines):
-            if line[:1] in _MISTAKEN and _is_mistaken(line):
-                lines[i] = self._write_slowly(rows[i]) + end
+            if line[:1] == BYTE_ORDER_MARK or (schema.allow_comments and line[:1] in "# " and is_comment(line)):
+                lines[i] = self._begun_with_quotes(line)
         return lines
 
-    def _write_slowly(self, row: Sequence[Any]) -> str:
-        """A line with an escape character, without quotes, or that would look like a comment."""
+    def _begun_with_quotes(self, line: str) -> str:
+        """A line that would be read as a comment or without its first character."""
         schema = self._schema
-        texts = [value if isinstance(value, str) else str(value) for value in row]
+        first, separator, rest = line.removesuffix(schema.line_separator).partition(schema.column_separator)
         if schema.quote_char is None and schema.escape_char is None:
-            written = schema.column_separator.join(map(self._unquoted, schema.column_names, texts))
-            if written[:1] == BYTE_ORDER_MARK or (schema.allow_comments and is_comment(written)):
-                raise SchemaMismatchError(
-                    schema.column_names[0], "text that needs no quotes, for there are none", describe(texts[0])
-                )
-            return written
-        written = schema.column_separator.join(self._quoted(text, i == 0) for i, text in enumerate(texts))
-        return written or f"{schema.quote_char or ''}" * 2
+            raise SchemaMismatchError(
+                schema.column_names[0], "text that needs no quotes, for there are none", describe(first)
+            )
+        begun = schema.escape_char + first if schema.quote_char is None else self._quote(first)  # type: ignore[operator]
+        return begun + separator + rest + schema.line_separator
 
-    def _unquoted(self, name: str, text: str) -> str:
-        if any(char in text for char in (self._schema.column_separator, "\n", "\r")):
-            raise SchemaMismatchError(name, "text that needs no quotes, for there are none", describe(text))
-        return text
+    def _text(self, name: str) -> Callable[[str], str]:
+        """What writes the texts of a column."""
+        schema, has_unsafe, quote = self._schema, self._has_unsafe, self._quote
+        if schema.quote_char is not None:
+            return lambda text: quote(text) if len(text) > _MAX_CHECKED_LENGTH or has_unsafe(text) else text
+        if schema.escape_char is not None:
+            return self._escape
 
-    def _quoted(self, text: str, first: bool) -> str:
-        schema = self._schema
-        quote, escape = schema.quote_char, schema.escape_char
-        special = {schema.column_separator, quote, escape, "\n", "\r"} - {None}
-        mistaken = first and _is_mistaken(text)
-        if not mistaken and not any(char in text for char in special if char):
+        def write_unquoted(text: str) -> str:
+            if any(char in text for char in (schema.column_separator, "\n", "\r")):
+                raise SchemaMismatchError(name, "text that needs no quotes, for there are none", describe(text))
             return text
+
+        return write_unquoted
+
+    def _quote(self, text: str) -> str:
+        quote, escape = self._schema.quote_char, self._schema.escape_char
+        assert quote is not None
         if escape is not None:
             text = text.replace(escape, escape + escape)
-        if quote is not None:
-            return f"{quote}{text.replace(quote, quote + quote)}{quote}"
+        return f"{quote}{text.replace(quote, quote + quote)}{quote}"
+
+    def _escape(self, text: str) -> str:
+        schema = self._schema
+        escape = schema.escape_char
         assert escape is not None
+        text = text.replace(escape, escape + escape)
         for char, letter in (("\n", "n"), ("\r", "r"), (schema.column_separator, schema.column_separator)):
             text = text.replace(char, escape + letter)
-        return escape + text if mistaken else text
+        return text
 
     def _compile(self) -> Callable[[Iterable[Any]], list[tuple[Any, ...]]]:
         schema = self._schema
         scope: dict[str, Any] = {}
         columns = []
         for i, part in enumerate(schema.logical_type.fields):
-            scope[f"write{i}"] = _nullable(_column_writer(schema, i, part.name, part.type), schema.null_value or "")
-            columns.append(text_code(part.type, f"v{i}", f"write{i}(v{i})"))
+            write = _column_writer(schema, i, part.name, part.type)
+            shown = _unquoted_text(part.type, self._strips_zeros) or self._text(part.name)
+            scope[f"write{i}"] = _nullable(_composed(shown, write), schema.null_value or "")
+            scope[f"show{i}"] = shown
+            columns.append(_code(part.type, f"v{i}", f"show{i}", f"write{i}(v{i})"))
         return compile_writer(schema.logical_type, "", f"({''.join(f'{column}, ' for column in columns)})", scope)
+
+
+def _code(type_: LogicalType, v: str, show: str, otherwise: str) -> str:
+    """An expression: the text of a variable's value."""
+    test = type_test(type_, v, finite=True)
+    if test is None or (isinstance(type_, DecimalType) and not type_.is_integer):
+        return otherwise
+    if type_.root is LogicalTypeRoot.BOOLEAN:
+        return f"('true' if {v} else 'false') if {test} else {otherwise}"
+    shown = f"str({v})" if type_.root in RANGES else f"{show}({v})"
+    return f"{shown} if {test} else {otherwise}"
+
+
+def _composed(shown: Callable[[Any], str], write: Converter) -> Converter:
+    return lambda value: shown(write(value))
+
+
+def _stripped_text(value: Any) -> str:
+    return str(Decimal(value).normalize(_ALL_DIGITS))
+
+
+_ALL_DIGITS = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+def _number_text(to_text: Callable[[float], str]) -> Callable[[Any], str]:
+    return lambda value: value if isinstance(value, str) else to_text(value)
+
+
+def _unquoted_text(type_: LogicalType, strips_zeros: bool) -> Callable[[Any], str] | None:
+    """What writes values of a type that is not quoted."""
+    if isinstance(type_, DecimalType):
+        return _stripped_text if strips_zeros and not type_.is_integer else str
+    return _TEXTS.get(type_.root)
+
+
+_TEXTS: dict[LogicalTypeRoot, Callable[[Any], str]] = {
+    **dict.fromkeys(RANGES, str),
+    LogicalTypeRoot.BOOLEAN: str,
+    LogicalTypeRoot.FLOAT: _number_text(to_java_float),
+    LogicalTypeRoot.DOUBLE: _number_text(to_java_double),
+}
 
 
 def _nullable(write: Converter, null: str) -> Converter:

@@ -59,7 +59,7 @@ class _CsvWriterFactory(BulkWriterFactory):
 
 class _CsvBulkWriter(BulkWriter):
     def __init__(self, schema: CsvSchema, stream: BinaryIO) -> None:
-        self._writer = CsvWriter(schema)
+        self._writer = CsvWriter(schema, strips_zeros=True)
         self._stream = stream
         if schema.use_header:
             stream.write(self._writer.header().encode())
