@@ -163,16 +163,11 @@ MODULES: dict[str, dict[str, dict[str, list[str]]]] = json.loads(
 )
 """PyFlink's classes by module, with their methods and parameters."""
 
-LATER = "still to come"
 NO_JAVA = "there is no Java behind the API"
 
 NOTES = {
     # what a method or class differs in, or why it is absent; a class stands for all its methods and inner classes
-    "connectors.file_system.FileCompactStrategy": LATER,
-    "connectors.file_system.FileCompactor": LATER,
-    "connectors.file_system.FileSink.BaseBuilder": LATER,
-    "connectors.file_system.FileSink.get_transformer": LATER,
-    "connectors.file_system.StreamingFileSink": "deprecated in Flink: use FileSink",
+    "connectors.file_system.FileCompactor": "compacts the files of each subtask by themselves, on local directories",
     "data_stream.DataStream.print": "prints where the program runs, not where the task does",
     "functions.JavaFunctionWrapper": "can be imported, not created: write the function in Python",
     "functions.SourceFunction": "can be imported, not run: implement Source",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from firesteel.common.errors import FileWriteError
 from firesteel.connectors.files.bucket_directories import BucketDirectories, sync_directory
+from firesteel.connectors.files.compaction import FileCompactor, HeldFile
 from firesteel.connectors.files.part_content import ContentFormat
 from firesteel.connectors.files.part_store import PartFile, PartStore, check_kind
 from firesteel.spi.sink import WriterContext
@@ -89,7 +91,10 @@ class StagingDirectory:
 
     def find(self, state: InProgressFile) -> Path | None:
         """Where a file is that a checkpoint has as in progress."""
-        path = Path(state.path)
+        return self.find_path(Path(state.path))
+
+    def find_path(self, path: Path) -> Path | None:
+        """Where a hidden file is now, if it is there."""
         for candidate in (path, _kept_path(path)):
             if candidate.exists():
                 return candidate
@@ -193,6 +198,19 @@ class LocalPartFile(PartFile):
         self._sync()
         self._stream.close()
 
+    def fill(self, write: Callable[[BinaryIO], None]) -> None:
+        """Has a function write the bytes of the file."""
+        try:
+            write(self._stream)
+            self.size = self._stream.tell()
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def to_held(self) -> HeldFile:
+        """The file as one that waits for compaction."""
+        superseded = (self.path, *self._superseded)
+        return HeldFile(self.bucket_id, self.path, str(self.final_path), self.size, superseded)
+
     def to_committable(self) -> PendingFile:
         """The file and the name it is to get."""
         return PendingFile(self.path, str(self.final_path), self.size, self._superseded)
@@ -266,6 +284,28 @@ class LocalPartStore(PartStore):
         part = LocalPartFile.resume(self._staging, state, self._base / directory / name, self._content, now_ms)
         return self._with_directory(part, directory, name)
 
+    def compact(
+        self, files: Sequence[HeldFile], directory: str, name: str, compactor: FileCompactor, now_ms: int
+    ) -> PendingFile:
+        """Writes the contents of hidden files to a new one."""
+        part = self.create(files[0].bucket_id, directory, name, now_ms)
+        with ExitStack() as streams:
+            inputs = [streams.enter_context(_open_held(file)) for file in files]
+            part.fill(lambda output: compactor.compact(inputs, output))
+        part.finish()
+        superseded = tuple(path for file in files for path in file.superseded)
+        return PendingFile(part.path, str(part.final_path), part.size, superseded)
+
+    def resume_held(self, state: HeldFile) -> HeldFile:
+        """Sets a held file of an earlier attempt apart, so that it is not deleted with the others."""
+        source = self._staging.find_path(Path(state.path))
+        if source is None:
+            raise _cannot_resume(state)
+        kept = self._staging.keep(source)
+        if kept is None:  # another job's, which may still need it
+            return replace(state, path=str(source), superseded=())
+        return replace(state, path=str(kept), superseded=(str(kept), *state.superseded[1:]))
+
     def sync(self) -> None:
         """Makes the hidden names durable, and the directories of buckets."""
         self._buckets.sync()
@@ -308,7 +348,26 @@ def _kept_path(path: Path) -> Path:
     return path.parent.parent / KEPT / path.name
 
 
-def _cannot_resume(state: InProgressFile) -> FileWriteError:
+def _open_held(file: HeldFile) -> BinaryIO:
+    path = Path(file.path)
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise FileWriteError(
+            f"The output file '{path}' cannot be compacted: {error.strerror or error}.", path=file.path, hint=_STAY
+        ) from error
+    size = os.fstat(stream.fileno()).st_size
+    if size != file.length:
+        stream.close()
+        raise FileWriteError(
+            f"The output file '{path}' has {size} bytes, but had {file.length} when it was complete.",
+            path=file.path,
+            hint="Someone has changed the file; its records cannot be committed.",
+        )
+    return stream
+
+
+def _cannot_resume(state: InProgressFile | HeldFile) -> FileWriteError:
     if Path(state.final_path).exists():
         return FileWriteError(
             f"The output file '{state.final_path}' was finished after the checkpoint that the job is restored from.",

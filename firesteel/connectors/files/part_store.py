@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from firesteel.common.errors import FileWriteError
+from firesteel.connectors.files.compaction import FileCompactor, HeldFile
 from firesteel.connectors.files.part_content import ContentFormat, ContentWriter
 
 __all__ = ["PartFile", "PartStore", "check_kind"]
@@ -55,6 +56,10 @@ class PartFile(ABC):
     @abstractmethod
     def to_committable(self) -> Any:
         """After ``finish``: what is to be committed, once the bytes are durable."""
+
+    def to_held(self) -> HeldFile:
+        """After ``finish``: the file as one that waits for compaction."""
+        raise NotImplementedError
 
     def abandon(self) -> None:
         """Stops writing, and leaves the file hidden."""
@@ -115,6 +120,16 @@ class PartStore(ABC):
 
         Where the store needs a new file for that it is called ``name``.
         """
+
+    def compact(
+        self, files: Sequence[HeldFile], directory: str, name: str, compactor: FileCompactor, now_ms: int
+    ) -> Any:
+        """Makes one durable, hidden file of several; returns what is to be committed."""
+        raise NotImplementedError(f"Files beneath '{self.base_path}' cannot be compacted.")
+
+    def resume_held(self, state: HeldFile) -> HeldFile:
+        """Takes over a file that a checkpoint has as held for compaction."""
+        raise NotImplementedError(f"Files beneath '{self.base_path}' cannot be compacted.")
 
     def has_room(self) -> bool:
         """False while too many bytes wait to be stored."""

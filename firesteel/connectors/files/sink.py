@@ -13,6 +13,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.serialization import BulkWriterFactory, Encoder
 from firesteel.connectors.base.rate_limiter import Clock
 from firesteel.connectors.files.committer import FileCommitter
+from firesteel.connectors.files.compaction import FileCompactor, FileCompactStrategy
 from firesteel.connectors.files.part_content import BulkContent, ContentFormat, RowContent
 from firesteel.connectors.files.part_file import LocalPartStore, PendingFile
 from firesteel.connectors.files.part_store import PartStore
@@ -41,6 +42,7 @@ __all__ = [
     "OutputFileConfig",
     "PendingFile",
     "RollingPolicy",
+    "StreamingFileSink",
 ]
 
 
@@ -73,6 +75,7 @@ class FileSink(Sink):
         output_file_config: OutputFileConfig | None = None,
         bucket_check_interval: int = 60 * 1000,
         clock: Clock = time.time,
+        compaction: tuple[FileCompactStrategy, FileCompactor] | None = None,
     ) -> None:
         self.base_path = _to_base_path(base_path)
         if bucket_check_interval <= 0:
@@ -90,6 +93,12 @@ class FileSink(Sink):
         self.output_file_config = output_file_config or OutputFileConfig()
         self.bucket_check_interval = bucket_check_interval
         self.clock = clock
+        if compaction is not None and not isinstance(self.base_path, Path):
+            raise InvalidProgramError(
+                f"FileSink: files in S3 ('{base_path}') cannot be compacted.",
+                hint="Use a rolling policy that makes larger files.",
+            )
+        self.compaction = compaction
 
     def __repr__(self) -> str:
         return f"FileSink({self.base_path}, buckets by {self.bucket_assigner!r})"
@@ -136,6 +145,7 @@ class FileSink(Sink):
             self.bucket_check_interval,
             self.clock,
             restored,
+            self.compaction,
         )
 
     def _store(self, context: WriterContext) -> PartStore:
@@ -144,6 +154,9 @@ class FileSink(Sink):
         from firesteel.connectors.files.s3_part_file import S3PartStore
 
         return S3PartStore(context, self.base_path, self.content)
+
+    def get_transformer(self) -> None:
+        """Returns None: what records become before they are written is up to the format."""
 
     def create_committer(self) -> Committer[Any]:
         """The committer that makes part files visible."""
@@ -157,7 +170,7 @@ class FileSink(Sink):
         """Each record ends in exactly one finished file, if there are checkpoints."""
         return DeliveryGuarantee.EXACTLY_ONCE
 
-    class _Builder:
+    class BaseBuilder:
         """What the builders share."""
 
         def __init__(self, base_path: str | os.PathLike[str], content: ContentFormat) -> None:
@@ -185,19 +198,26 @@ class FileSink(Sink):
             self._options["output_file_config"] = output_file_config
             return self
 
-        def enable_compact(self, strategy: Any, compactor: Any) -> Self:
-            """Not there yet: joining small part files."""
-            raise NotImplementedError("FileSink.enable_compact is not there yet")
+        def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> Self:
+            """Makes one file of the small files of a subtask and bucket before they become visible."""
+            if not isinstance(strategy, FileCompactStrategy) or not isinstance(compactor, FileCompactor):
+                raise TypeError(
+                    "enable_compact needs a FileCompactStrategy and a FileCompactor, "
+                    f"got {strategy!r} and {compactor!r}."
+                )
+            self._options["compaction"] = (strategy, compactor)
+            return self
 
         def disable_compact(self) -> Self:
-            """Does not join small part files; this is the default."""
+            """Does not compact files; this is the default."""
+            self._options.pop("compaction", None)
             return self
 
         def build(self) -> FileSink:
             """The sink."""
             return FileSink(self._base_path, self._content, **self._options)
 
-    class RowFormatBuilder(_Builder):
+    class RowFormatBuilder(BaseBuilder):
         """Configures a FileSink that writes record after record."""
 
         def __init__(self, base_path: str | os.PathLike[str], encoder: Encoder) -> None:
@@ -209,11 +229,42 @@ class FileSink(Sink):
             self._content = RowContent(self._encoder, compression)
             return self
 
-    class BulkFormatBuilder(_Builder):
+    class BulkFormatBuilder(BaseBuilder):
         """Configures a FileSink that writes whole files; its rolling policy must be a CheckpointRollingPolicy."""
 
         def __init__(self, base_path: str | os.PathLike[str], writer_factory: BulkWriterFactory) -> None:
             super().__init__(base_path, BulkContent(writer_factory))
+
+
+class StreamingFileSink(FileSink):
+    """The former name of `FileSink` in Flink, for ``add_sink``."""
+
+    @staticmethod
+    def for_row_format(
+        base_path: str | os.PathLike[str], encoder: Encoder
+    ) -> StreamingFileSink.DefaultRowFormatBuilder:
+        """Begins a sink that writes record after record."""
+        return StreamingFileSink.DefaultRowFormatBuilder(base_path, encoder)
+
+    @staticmethod
+    def for_bulk_format(
+        base_path: str | os.PathLike[str], writer_factory: BulkWriterFactory
+    ) -> StreamingFileSink.DefaultBulkFormatBuilder:
+        """Begins a sink that writes whole files."""
+        return StreamingFileSink.DefaultBulkFormatBuilder(base_path, writer_factory)
+
+    class BaseBuilder(FileSink.BaseBuilder):
+        """What the builders share."""
+
+        def with_rolling_policy(self, policy: RollingPolicy) -> Self:
+            """Sets when a new part file is begun."""
+            return super().with_rolling_policy(policy)
+
+    class DefaultRowFormatBuilder(BaseBuilder, FileSink.RowFormatBuilder):
+        """Configures a sink that writes record after record."""
+
+    class DefaultBulkFormatBuilder(BaseBuilder, FileSink.BulkFormatBuilder):
+        """Configures a sink that writes whole files."""
 
 
 def _to_base_path(path: str | os.PathLike[str]) -> Path | S3Object:

@@ -8,6 +8,14 @@ from typing import Any
 
 from firesteel.common.errors import FileWriteError
 from firesteel.connectors.base.rate_limiter import Clock
+from firesteel.connectors.files.compaction import (
+    COMPACTED_PREFIX,
+    Compaction,
+    ConcatFileCompactor,
+    FileCompactor,
+    FileCompactStrategy,
+    HeldFile,
+)
 from firesteel.connectors.files.part_file import STAGING
 from firesteel.connectors.files.part_store import PartFile, PartStore
 from firesteel.connectors.files.sink_policies import BucketAssigner, OutputFileConfig, RollingPolicy
@@ -56,6 +64,7 @@ class FileSinkWriter(SinkWriter[Any]):
         bucket_check_interval_ms: int,
         clock: Clock,
         restored: Sequence[Any] | None = None,
+        compaction: tuple[FileCompactStrategy, FileCompactor] | None = None,
     ) -> None:
         self._store = store
         self._slice_records = slice_records
@@ -69,6 +78,12 @@ class FileSinkWriter(SinkWriter[Any]):
         self._part_count = 0
         self._parts: dict[str, PartFile] = {}
         self._pending: list[PartFile] = []
+        self._compaction: Compaction | None = None
+        if compaction is not None:
+            strategy, self._compactor = compaction
+            self._compaction = Compaction(strategy, self._compact)
+        self._no_longer_held: list[HeldFile] = []
+        self._has_ended = False
         self._checked_ms = self._now_ms()
         self._first_snapshot: int | None = None
         # one subtask does it for all
@@ -107,6 +122,7 @@ class FileSinkWriter(SinkWriter[Any]):
 
     def flush(self, end_of_input: bool) -> None:
         """Makes part files pending: all at the end of the input, at a checkpoint those that the policy rolls."""
+        self._has_ended = end_of_input
         if not end_of_input:
             self._roll_old_parts(self._now_ms())
         for bucket_id, part in list(self._parts.items()):
@@ -115,16 +131,30 @@ class FileSinkWriter(SinkWriter[Any]):
 
     def prepare_commit(self) -> list[Any]:
         """Hands over the pending files, once they are durable."""
-        committables = [part.to_committable() for part in self._pending]
+        if self._compaction is None:
+            committables = [part.to_committable() for part in self._pending]
+            committables += [self._compact([file]) for file in self._no_longer_held]
+            self._no_longer_held.clear()
+        else:
+            for part in self._pending:
+                self._compaction.hold(part.to_held())
+            committables = self._compaction.compact_due(end_of_input=self._has_ended)
         self._store.sync()
         self._pending.clear()
         return committables
+
+    def _compact(self, files: Sequence[HeldFile]) -> Any:
+        name = PurePosixPath(files[0].final_path).name
+        return self._store.compact(
+            files, self._directory(files[0].bucket_id), f"{COMPACTED_PREFIX}{name}", self._compactor, self._now_ms()
+        )
 
     def snapshot_state(self, checkpoint_id: int) -> list[Any]:
         """The files in progress, as far as they are written."""
         if self._first_snapshot is None:
             self._first_snapshot = checkpoint_id
-        return [part.persist(self._parallelism) for part in self._parts.values()]
+        held = [] if self._compaction is None else self._compaction.held()
+        return [*held, *(part.persist(self._parallelism) for part in self._parts.values())]
 
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """After the first checkpoint of this attempt deletes what earlier attempts have left."""
@@ -142,6 +172,9 @@ class FileSinkWriter(SinkWriter[Any]):
     def _resume(self, restored: Sequence[Any]) -> None:
         now_ms = self._now_ms()
         for state in restored:
+            if isinstance(state, HeldFile):
+                self._resume_held(self._store.resume_held(state))
+                continue
             part = self._store.resume(state, self._directory(state.bucket_id), self._new_name(), now_ms)
             # at another parallelism the next records of its keys may come elsewhere, and must not be visible before it
             if state.bucket_id in self._parts or state.parallelism != self._parallelism:
@@ -149,6 +182,13 @@ class FileSinkWriter(SinkWriter[Any]):
                 self._pending.append(part)
             else:
                 self._parts[state.bucket_id] = part
+
+    def _resume_held(self, file: HeldFile) -> None:
+        if self._compaction is None:  # since the job was stopped the sink has ceased to compact
+            self._compactor = ConcatFileCompactor()
+            self._no_longer_held.append(file)
+        else:
+            self._compaction.hold(file)
 
     def _clean(self, *, of_all_leaders: bool) -> None:
         if self._has_to_clean:

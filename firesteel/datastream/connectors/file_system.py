@@ -1,6 +1,7 @@
 """Files as source and sink."""
 
-from firesteel.connectors.files.sink import FileSink
+from firesteel.connectors.files.compaction import FileCompactor, FileCompactStrategy
+from firesteel.connectors.files.sink import FileSink, StreamingFileSink
 from firesteel.connectors.files.sink_policies import (
     BucketAssigner,
     CheckpointRollingPolicy,
@@ -29,6 +30,8 @@ __all__ = [
     "CheckpointedPosition",
     "CsvEncoder",
     "DefaultRollingPolicy",
+    "FileCompactStrategy",
+    "FileCompactor",
     "FileEnumeratorProvider",
     "FileSink",
     "FileSource",
@@ -42,4 +45,5 @@ __all__ = [
     "SchemaEncoder",
     "SimpleStreamFormat",
     "StreamFormat",
+    "StreamingFileSink",
 ]

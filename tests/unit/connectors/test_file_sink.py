@@ -315,7 +315,7 @@ def test_bad_settings_are_refused(kit, tmp_path):
     ):
         with pytest.raises(InvalidProgramError):
             make()
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(TypeError, match="needs a FileCompactStrategy"):
         FileSink.for_row_format("x", encoder).enable_compact(None, None)
 
 

@@ -10,16 +10,6 @@ import pytest
 API = json.loads(Path(__file__).with_name("pyflink_api.json").read_text())
 
 ABSENT_CLASSES = {
-    # compaction are still to come
-    "connectors.file_system.FileCompactStrategy",
-    "connectors.file_system.FileCompactStrategy.Builder",
-    "connectors.file_system.FileCompactor",
-    "connectors.file_system.FileSink.BaseBuilder",
-    # deprecated in PyFlink itself
-    "connectors.file_system.StreamingFileSink",
-    "connectors.file_system.StreamingFileSink.BaseBuilder",
-    "connectors.file_system.StreamingFileSink.DefaultBulkFormatBuilder",
-    "connectors.file_system.StreamingFileSink.DefaultRowFormatBuilder",
     # PyFlink's own plumbing between API and workers; here it is in the runtime
     "data_stream.KeyedStream.AccumulateType",
     "functions.InternalIterableAllWindowFunction",
@@ -41,8 +31,6 @@ ABSENT_CLASSES = {
 }
 
 ABSENT_METHODS = {
-    # still to come
-    "connectors.file_system.FileSink.get_transformer",
     # there is no Java
     "functions.JavaFunctionWrapper.get_java_function",
     "output_tag.OutputTag.get_java_output_tag",
