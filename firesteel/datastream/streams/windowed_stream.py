@@ -21,6 +21,7 @@ from firesteel.datastream.functions import (
     WindowFunction,
 )
 from firesteel.datastream.windowing.assigners import MergingWindowAssigner, WindowAssigner
+from firesteel.datastream.windowing.count_windows import CountWindowFunction
 from firesteel.datastream.windowing.evictors import Evictor
 from firesteel.datastream.windowing.triggers import Trigger
 from firesteel.runtime.operators.window.spec import WindowSpec
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
     from firesteel.datastream.streams.keyed_stream import KeyedStream
 
-__all__ = ["AllWindowedStream", "WindowedStream"]
+__all__ = ["AllWindowedStream", "CountWindowedStream", "WindowedStream"]
 
 
 _WindowFunctions: TypeAlias = (
@@ -218,6 +219,16 @@ class WindowedStream(_Windowed[T_co], Generic[T_co, K_co, W_co]):
     ) -> DataStream[R]:
         """Gives all records of a window to a ProcessWindowFunction."""
         return self._apply(process_window_function, ProcessWindowFunction, output_type)
+
+
+class CountWindowedStream(WindowedStream[T_co, K_co, W_co]):
+    """Each key's records in windows of so many records: global windows, which functions see as ``CountWindow``."""
+
+    def _evaluate(
+        self, aggregation: str | None, aggregate_function: Any, window_function: Any, output_type: Any
+    ) -> DataStream:
+        seen = None if window_function is None else CountWindowFunction(window_function)
+        return super()._evaluate(aggregation, aggregate_function, seen, output_type)
 
 
 class AllWindowedStream(_Windowed[T_co], Generic[T_co, W_co]):

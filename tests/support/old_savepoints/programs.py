@@ -126,6 +126,7 @@ def windows(env: StreamExecutionEnvironment) -> DataStream:
     sessions = keyed.window(EventTimeSessionWindows.with_gap(ten))
     dynamic = keyed.window(DynamicEventTimeSessionWindows.with_dynamic_gap(ByGap()))
     counted = keyed.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(3)))
+    pairs = keyed.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(2)))
     threshold = keyed.window(GlobalWindows.create()).trigger(Threshold(8))
     results = [
         tumbling.process(Describe("tumbling")).uid("tumbling"),
@@ -134,7 +135,7 @@ def windows(env: StreamExecutionEnvironment) -> DataStream:
         dynamic.aggregate(ValueSum(), Describe("dynamic", merges=True)).uid("dynamic"),
         counted.process(Describe("counted")).uid("counted"),
         threshold.process(Describe("threshold")).uid("threshold"),
-        keyed.count_window(2).process(Describe("count")).uid("count"),
+        pairs.process(Describe("count")).uid("count"),
         keyed.count_window(3, 2).process(Describe("count every 2")).uid("count-sliding"),
         keyed.reduce(lambda first, second: (first[0], first[1] + second[1], second[2])).uid("reduced").map(repr),
     ]
