@@ -14,7 +14,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-__all__ = ["resolve_pyflink_names"]
+__all__ = ["is_pyflink_program", "resolve_pyflink_names"]
 
 _PYFLINK, _OWN = "pyflink", "firesteel"
 _NO_CONNECTOR = "The connector is implemented in Java. Implement Source or Sink, or connect through Kafka or files."
@@ -51,6 +51,11 @@ def _own_name(name: str) -> str:
 
 
 _names = _Names()
+
+
+def is_pyflink_program() -> bool:
+    """Whether the program of this process has been written for PyFlink, by its own account."""
+    return f"{_OWN}.pyflink" in sys.modules
 
 
 def resolve_pyflink_names() -> None:

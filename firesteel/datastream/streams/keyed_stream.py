@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from firesteel.api.generics import Generic, K_co, R, S, T_co
+from firesteel.api.pickled_key import plain_key
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Duration, Time
 from firesteel.common.typeinfo import TypeInformation
@@ -166,7 +167,9 @@ class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
             return self.window(CountSlidingWindowAssigner.of(size, slide))
         if size <= 0:
             raise InvalidProgramError(f"The size of a count window must be positive, got {size}.")
-        return self.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(size)))
+        from firesteel.datastream.streams.windowed_stream import CountWindowedStream
+
+        return CountWindowedStream(self, GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(size)))
 
     def interval_join(self, other_stream: KeyedStream[S, K_co]) -> IntervalJoin[T_co, S]:
         """Joins with records of another keyed stream that have the same key and a timestamp within an interval."""
@@ -192,7 +195,7 @@ class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
         key_of = self._key_selector
         select = key_of.get_key if isinstance(key_of, KeySelector) else key_of
         with_keys = DataStream(self._environment, self._transformation).map(
-            lambda value: Row(select(value), value), output_type=None
+            lambda value: Row(plain_key(select(value)), value), output_type=None
         )
         return with_keys.execute_and_collect(job_execution_name, limit)
 

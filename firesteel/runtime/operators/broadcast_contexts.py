@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from firesteel.api.pickled_key import plain_key
 from firesteel.api.state import MapStateDescriptor, StateDescriptor
 from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.operators.contexts import ProcessContext
@@ -89,7 +90,7 @@ class KeyedBroadcastContext(BroadcastContext):
         # in a batch no key has a value yet, and afterwards only one at a time: as in Flink there is nothing to do
         if not self._context.execution.one_key_at_a_time:
             assert self._context.backend is not None
-            self._context.backend.apply_to_all_keys(state_descriptor, process)
+            self._context.backend.apply_to_all_keys(state_descriptor, lambda key, state: process(plain_key(key), state))
 
 
 def _find(states: dict[str, S], descriptor: MapStateDescriptor) -> S:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from firesteel.api.output_tag import OutputTag
+from firesteel.api.pickled_key import plain_key
 from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.time.domain import TimeDomain
 from firesteel.types.copying import copy_value
@@ -140,7 +141,7 @@ class ProcessContext:
 
     def get_current_key(self) -> Any:
         """The key of the record or timer at hand."""
-        return None if self._backend is None else self._backend.key
+        return None if self._backend is None else plain_key(self._backend.key)
 
     def time_domain(self) -> TimeDomain | None:
         """In on_timer: which time domain the firing timer belongs to."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from firesteel.api.pickled_key import plain_key
 from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.operators.window.contexts import ProcessWindowContext
 from firesteel.runtime.operators.window.spec import WindowSpec
@@ -56,7 +57,7 @@ class InternalWindowFunction:
 
             def process_keyed(key: Any, window: Any, contents: Any) -> Results:
                 context.current_window = window
-                results: Results = process(key, context, [contents] if single else contents)
+                results: Results = process(plain_key(key), context, [contents] if single else contents)
                 return results
 
             def process_all(_key: Any, window: Any, contents: Any) -> Results:
@@ -68,7 +69,7 @@ class InternalWindowFunction:
         apply = self._function.apply
         if spec.all_windows:
             return lambda _key, window, contents: apply(window, [contents] if single else contents)
-        return lambda key, window, contents: apply(key, window, [contents] if single else contents)
+        return lambda key, window, contents: apply(plain_key(key), window, [contents] if single else contents)
 
 
 def check_spec(spec: WindowSpec) -> None:
