@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NoReturn
 
-__all__ = ["Row", "RowKind", "named_rows", "values_by_name"]
+__all__ = ["Row", "RowKind", "named_row", "named_rows", "values_by_name"]
 
 
 class RowKind(Enum):
@@ -239,6 +239,11 @@ def named_rows(names: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> list[Ro
         row._row_kind = insert
         add(row)
     return made
+
+
+def named_row(names: tuple[str, ...], values: list[Any]) -> Row:
+    """A row with these names and values."""
+    return _named_row(_share(names), *values)
 
 
 def values_by_name(record: Any, names: Sequence[str]) -> Sequence[Any] | None:

@@ -35,6 +35,7 @@ from firesteel.datastream.streams.call_site import user_call_site
 from firesteel.datastream.streams.coroutine_check import refuse_coroutines
 from firesteel.datastream.streams.data_stream_sink import DataStreamSink
 from firesteel.datastream.streams.description import describe_stream
+from firesteel.datastream.streams.key_selection import select_keys
 from firesteel.datastream.streams.operator_settings import OperatorSettings
 from firesteel.datastream.streams.output_types import to_type_info
 from firesteel.datastream.streams.projection import Projection, identity, row_to_text
@@ -126,7 +127,10 @@ class DataStream(OperatorSettings, Generic[T_co]):
 
     def get_type(self) -> TypeInformation:
         """The type of the records, pickled bytes if none was given."""
-        return self._transformation.output_type or Types.PICKLED_BYTE_ARRAY()
+        known = self._transformation.output_type
+        if isinstance(known, RowTypeInfo):
+            return Types.ROW_NAMED(known.get_field_names(), known.get_field_types())
+        return known or Types.PICKLED_BYTE_ARRAY()
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment this stream was made with."""
@@ -205,8 +209,9 @@ class DataStream(OperatorSettings, Generic[T_co]):
         from firesteel.datastream.streams.keyed_stream import KeyedStream
 
         check_function("key_by", key_selector, KeySelector)
-        partitioner = partitioners.KeyGroupPartitioner(key_selector)
-        return KeyedStream(self._environment, self._partition(partitioner), key_selector, key_type, self)
+        selector = select_keys(key_selector, key_type)
+        partitioner = partitioners.KeyGroupPartitioner(selector)
+        return KeyedStream(self._environment, self._partition(partitioner), selector, key_type, self)
 
     def window_all(self, window_assigner: WindowAssigner[Any, S]) -> AllWindowedStream[T_co, S]:
         """Assigns the records of the whole stream to windows; runs with parallelism 1."""

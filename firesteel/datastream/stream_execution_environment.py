@@ -312,11 +312,7 @@ class StreamExecutionEnvironment:
         elements = list(collection)
         type_info = to_type_info(type_info)
         if type_info is not None:
-            for index, element in enumerate(elements):
-                problem = type_info.validate(element)
-                if problem is not None:
-                    raise InvalidProgramError(f"Element {index} of the collection does not fit its type: {problem}")
-            elements = [conform(element, type_info) for element in elements]
+            elements = conform(elements, type_info)
         stream = self._add_source(
             CollectionSource(elements), WatermarkStrategy.no_watermarks(), "Collection Source", type_info
         )

@@ -22,6 +22,7 @@ from firesteel.datastream.window import TumblingEventTimeWindows
 
 ODD = OutputTag("odd", Types.INT())
 BIG = OutputTag("big")
+SUMS = OutputTag("sums", Types.TUPLE([Types.LONG(), Types.LONG()]))
 UNREAD = OutputTag("unread")
 
 
@@ -70,7 +71,7 @@ class Window(ProcessWindowFunction[Any, Any, Any, Any]):
 
 class AllWindow(ProcessAllWindowFunction[Any, Any, Any]):
     def process(self, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
-        yield ODD, (context.window().start, sum(elements))
+        yield SUMS, (context.window().start, sum(elements))
 
 
 def build(env: StreamExecutionEnvironment) -> DataStream:
@@ -100,7 +101,7 @@ def build(env: StreamExecutionEnvironment) -> DataStream:
         "window": window,
         "window big": window.get_side_output(BIG),
         "all windows": all_windows,
-        "all windows odd": all_windows.get_side_output(ODD),
+        "all windows odd": all_windows.get_side_output(SUMS),
     }
     labelled = [stream.map(lambda value, name=name: f"{name}: {value}") for name, stream in streams.items()]
     return labelled[0].union(*labelled[1:])

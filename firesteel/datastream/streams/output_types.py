@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
-from firesteel.common.types import Row, values_by_name
+from firesteel.common.errors import InvalidProgramError
+from firesteel.common.typeinfo import TypeInformation, Types
+from firesteel.process.pyflink_names import is_pyflink_program
+from firesteel.types.conversion import conversion_of
 
 __all__ = ["conform", "to_type_info"]
 
@@ -21,21 +24,26 @@ def to_type_info(output_type: Any) -> TypeInformation | None:
     )
 
 
-def conform(value: Any, type_info: TypeInformation | None) -> Any:
-    """The value as records of that type are in PyFlink: a Row with the type's names, a tuple, or as it is.
+def conform(elements: Sequence[Any], type_info: TypeInformation) -> list[Any]:
+    """The elements of a collection as values of a type.
 
-    >>> conform((1, "a"), Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])).name
+    In a PyFlink program an integer keeps the bits that its type has; otherwise one that is too large is an error.
+
+    >>> conform([(1, "a")], Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()]))[0].name
     'a'
     """
-    if value is None:
-        return None
-    if isinstance(type_info, RowTypeInfo):
-        names = type_info.get_field_names()
-        row = Row(*map(conform, values_by_name(value, names) or (), type_info.get_field_types()))
-        row.set_field_names(names)
-        if isinstance(value, Row):
-            row.set_row_kind(value.get_row_kind())
-        return row
-    if isinstance(type_info, TupleTypeInfo):
-        return tuple(map(conform, value, type_info.get_field_types()))
-    return value
+    wraps = is_pyflink_program()
+    conversion = conversion_of(type_info, wraps=wraps)
+    if conversion is None:
+        return list(elements)
+    converted = []
+    for index, element in enumerate(elements):
+        problem = None if wraps else type_info.validate(element)
+        if problem is None:
+            try:
+                converted.append(None if element is None else conversion.convert(element))
+            except (TypeError, ValueError, OverflowError, AttributeError) as error:
+                problem = type_info.validate(element) or str(error)
+        if problem is not None:
+            raise InvalidProgramError(f"Element {index} of the collection does not fit its type: {problem}")
+    return converted

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import cloudpickle
+
 from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
 from firesteel.config import checkpointing_options, pipeline_options
 from firesteel.runtime.chain.context import StreamingRuntimeContext
 from firesteel.runtime.chain.first_loops import FirstLoops
 from firesteel.runtime.chain.output import TaskOutput
-from firesteel.runtime.codegen.at_work import AGGREGATE, ASYNC_FUNCTION, WINDOW_FUNCTION, handles_results_of
+from firesteel.runtime.chain.result_conversions import ResultConversions
 from firesteel.runtime.codegen.functions import method_of
 from firesteel.runtime.codegen.loops import Loop
 from firesteel.runtime.codegen.ownership import Ownership, Shape, ownership_of_type, shape_of
@@ -39,10 +41,12 @@ if TYPE_CHECKING:
     from firesteel.runtime.model.assigned_state import TaskRestore
     from firesteel.runtime.time.input_clock import InputClock
     from firesteel.runtime.time.turns import Turn
+    from firesteel.types.conversion import Conversion
 
 __all__ = ["ChainServices", "OperatorSnapshot", "RunningOperator", "SecondInput"]
 
 _MAX_EMITTED_RECORDS = 4096
+_UNKNOWN = object()
 
 
 class ChainServices(Protocol):
@@ -118,8 +122,9 @@ class RunningOperator:
         self.descriptor = descriptor
         self.operator = operator
         self.metrics = MetricRegistry()
+        self._selectors = [_own_selector(selector) for selector in descriptor.key_selectors]
         self.key_selectors: tuple[Callable[[Any], Any], ...] = tuple(
-            method_of(selector, "get_key") for selector in descriptor.key_selectors
+            method_of(selector, "get_key") for selector in self._selectors
         )
         self.backend: KeyedStateBackend | None = None
         if self.key_selectors:
@@ -142,7 +147,8 @@ class RunningOperator:
         self.turn = services.turn
         self.input_clock = services.input_clock
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
-        self.type_check = _type_check(descriptor)
+        self.conversions = ResultConversions(descriptor)
+        self.type_check = self.conversions.check
         self.results = Ownership.FIXED if self.reuses_objects else ownership_of_type(descriptor.output_type)
         """Who may change what the operator's function returns."""
         self.copies_results = self.results is not Ownership.FIXED
@@ -155,6 +161,7 @@ class RunningOperator:
         """Records handed on outside of generated loops, by side output."""
         self.input_watermark = self.output_watermark = MIN_TIMESTAMP
         self._tags: dict[str, OutputTag] = {}
+        self._converters: dict[str | None, Any] = {}
         self._loops: dict[tuple[str | None, bool], Loop] = {}
         self._first_loops = FirstLoops(self._loops)
         self.takes_rest = False
@@ -180,6 +187,15 @@ class RunningOperator:
     def tags(self) -> Sequence[OutputTag]:
         """The side outputs that are read."""
         return list(self._tags.values())
+
+    def conversion(self, tag: OutputTag | None) -> Conversion | None:
+        """How results, or those of a side output, become values of their type where they leave the functions."""
+        if tag is not None:
+            return self.conversions.of_tag(tag)
+        targets = self.downstream[None]
+        if len(targets) == 1 and isinstance(targets[0], RunningOperator) and targets[0].conversions.is_function:
+            return None  # as in PyFlink, functions of a chain see each other's results as they are
+        return None if all(target.discards for target in targets) else self.conversions.main
 
     @property
     def name(self) -> str:
@@ -256,7 +272,7 @@ class RunningOperator:
 
     def _choosers(self) -> Iterator[Any]:
         """KeySelector and Partitioner objects, which have a life as other functions do."""
-        functions = list(self.descriptor.key_selectors)
+        functions = list(self._selectors)
         for consumer in itertools.chain.from_iterable(self.downstream.values()):
             if isinstance(consumer, TaskOutput):
                 functions += consumer.functions
@@ -345,9 +361,10 @@ class RunningOperator:
 
         They are in the turn, from which the caller that gave the records to this operator takes them.
         """
+        values = self._converted(None, values)
         turn = self.turn
         if not self._cuts or turn.is_whole or values.__class__ not in CUTTABLE or len(values) > _MAX_EMITTED_RECORDS:
-            self._emit(None, values, timestamps)
+            self._emit_converted(None, values, timestamps)
             return 0
         loop = self._loop(None, values, timestamps)
         if self._reads_whole:
@@ -372,10 +389,22 @@ class RunningOperator:
             self._emit(tag.tag_id, values, timestamps)
 
     def _emit(self, tag_id: str | None, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        self._emit_converted(tag_id, self._converted(tag_id, values), timestamps)
+
+    def _converted(self, tag_id: str | None, values: Sequence[Any]) -> Sequence[Any]:
+        """Converts what the operator emits itself, outside of a loop."""
+        convert = self._converters.get(tag_id, _UNKNOWN)
+        if convert is _UNKNOWN:
+            conversion = self.conversion(None if tag_id is None else self._tags[tag_id])
+            convert = None if conversion is None else conversion.convert_all()
+            self._converters[tag_id] = convert
+        return values if convert is None else convert(values)
+
+    def _emit_converted(self, tag_id: str | None, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         if len(values) > _MAX_EMITTED_RECORDS:
             for start in range(0, len(values), _MAX_EMITTED_RECORDS):
                 end = start + _MAX_EMITTED_RECORDS
-                self._emit(tag_id, values[start:end], None if timestamps is None else timestamps[start:end])
+                self._emit_converted(tag_id, values[start:end], None if timestamps is None else timestamps[start:end])
             return
         loop = self._loop(tag_id, values, timestamps)
         turn = self.turn
@@ -502,6 +531,11 @@ class SecondInput:
         return None
 
 
+def _own_selector(selector: Any) -> Any:
+    """A selector that can be opened and closed by itself: the task that sends the records may use the same object."""
+    return cloudpickle.loads(cloudpickle.dumps(selector)) if hasattr(selector, "open") else selector
+
+
 def _checkpoint_follows(task: TaskDeploymentDescriptor) -> bool:
     if not task.execution.is_long_lived:
         return task.execution.has_idle_gaps
@@ -509,20 +543,3 @@ def _checkpoint_follows(task: TaskDeploymentDescriptor) -> bool:
     return configuration.get(checkpointing_options.CHECKPOINTING_INTERVAL) is not None and configuration.get(
         checkpointing_options.CHECKPOINTS_AFTER_TASKS_FINISH
     )
-
-
-def _type_check(descriptor: OperatorDescriptor) -> Callable[[Any], None] | None:
-    validate = getattr(descriptor.output_type, "validate", None)
-    if validate is None:
-        return None
-
-    @handles_results_of(WINDOW_FUNCTION, AGGREGATE, ASYNC_FUNCTION)
-    def check(value: Any) -> None:
-        problem = validate(value)
-        if problem:
-            raise InvalidProgramError(
-                f"The result does not fit its declared type {descriptor.output_type}: {problem}",
-                hint="Correct output_type (type_info of a source), or leave it out; only first records are checked.",
-            )
-
-    return check

@@ -29,6 +29,7 @@ from firesteel.types.copying import IMMUTABLE, copy_value
 
 if TYPE_CHECKING:
     from firesteel.runtime.time.timers import InternalTimerService
+    from firesteel.types.conversion import Conversion
 
 __all__ = [
     "GENERATED_PREFIX",
@@ -81,6 +82,10 @@ class LoopOperator(LoopTarget, Protocol):
     results: Ownership
     usual_shape: Shape | None
     type_check: Callable[[Any], None] | None
+
+    def conversion(self, tag: OutputTag | None) -> Conversion | None:
+        """Returns how results, or those of a side output, become values of their declared type, if they must here."""
+        ...
 
     @property
     def name(self) -> str:
@@ -268,7 +273,21 @@ class LoopWriter:
             self._ownership[value] = Ownership.FIXED
         elif operator.results is Ownership.TUPLE:
             self._ownership.setdefault(value, Ownership.TUPLE)
-        self.write_targets(operator.consumers(None), value)
+        self.write_targets(operator.consumers(None), self._write_conversion(value, operator.conversion(None)))
+
+    def _write_conversion(self, value: str, conversion: Conversion | None) -> str:
+        """Writes the conversion of a result to its type; returns the variable that holds it then."""
+        if conversion is None:
+            return value
+        converted = self.new_variable("v")
+        convert = f"{self.bind('convert', conversion.convert)}({value})"
+        test = conversion.test(value, self.bind)
+        text = convert if test == "False" else f"{value} if {test} else {convert}"
+        self.line(f"{converted} = {text}", element=value, what="result")
+        self._ownership[converted] = self._ownership.get(value, Ownership.SHARED)
+        if value in self._shapes:
+            self._shapes[converted] = self._shapes[value]
+        return converted
 
     def write_tagged_consumers(self, value: str) -> None:
         """Like write_consumers, for results that may be ``(tag, value)``."""
@@ -313,7 +332,7 @@ class LoopWriter:
             self._ownership[side] = Ownership.FIXED
         for tag in operator.tags():
             with self.block(f"if {tagged}.tag_id == {tag.tag_id!r}:"):
-                self.write_targets(operator.consumers(tag), side)
+                self.write_targets(operator.consumers(tag), self._write_conversion(side, operator.conversion(tag)))
 
     def write_room_check(self) -> None:
         """After each of possibly very many results of one record: make room downstream now and then."""
