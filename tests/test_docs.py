@@ -26,7 +26,9 @@ import pytest
 
 from firesteel.cluster.rest.request import Route
 from firesteel.cluster.rest.router import Router
+from firesteel.config.unknown_keys import unknown_keys
 from firesteel.datastream import stream_execution_environment
+from firesteel.process.config_file import read_config_file
 from firesteel.rest.endpoints import all_endpoints
 from firesteel.testing.in_process import InProcessExecutor
 
@@ -103,6 +105,14 @@ def test_blocks_say_what_they_are(page: Path) -> None:
             assert re.fullmatch(r"python (no-run|file): .+", block.info), f"{where}: say why it does not run"
 
 
+@pages
+def test_configuration_files_have_known_keys(page: Path, tmp_path: Path) -> None:
+    for block in blocks_of(page):
+        if block.language == "yaml":
+            (tmp_path / "config.yaml").write_text(block.text)
+            assert not unknown_keys(read_config_file(tmp_path / "config.yaml")), f"{page.name}:{block.line}"
+
+
 def commands_of(page: Path) -> Iterator[str]:
     for block in blocks_of(page):
         if block.language in ("console", "bash"):
@@ -171,8 +181,8 @@ def test_commands(page: Path) -> None:
         check_command(command)
 
 
-def test_readme_has_exactly_two_commands() -> None:
-    assert list(commands_of(ROOT / "README.md")) == ["make demo", "make test"]
+def test_readme_has_exactly_three_commands() -> None:
+    assert list(commands_of(ROOT / "README.md")) == ["pip install .", "make demo", "make test"]
 
 
 def test_make_help_lists_every_target() -> None:
