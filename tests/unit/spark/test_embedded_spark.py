@@ -45,7 +45,7 @@ class FakeContext:
 def created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[FakeContext]:
     contexts: list[FakeContext] = []
 
-    def create(_settings: dict[str, str]) -> Any:
+    def create(_settings: dict[str, str], **_options: Any) -> Any:
         contexts.append(FakeContext())
         SparkContext._active_spark_context = contexts[-1]  # type: ignore[assignment]
         directory = tmp_path / str(len(contexts))
