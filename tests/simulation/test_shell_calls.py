@@ -234,7 +234,7 @@ def test_the_simulated_spark_has_all_calls_that_are_made_for_pipelined_jobs() ->
         for node in ast.walk(ast.parse((directory / file).read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 owner = ast.unparse(node.func.value)
-                if owner.endswith("context") or owner.split("._jsc")[0].endswith("context"):
+                if owner.endswith(("context", "rdds")) or owner.split("._jsc")[0].endswith("context"):
                     made.add(node.func.attr)
-    assert {"cancelJobGroup", "isStopped", "parallelize"} <= made
+    assert {"cancelJobGroup", "isStopped", "setJobGroup", "shipped", "collect"} <= made
     assert made <= {name for surface, name in CALLS if surface == "spark"}

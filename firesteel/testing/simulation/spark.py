@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from typing_extensions import Self
@@ -232,10 +233,10 @@ class SimulatedSparkContext:
         self.application.call()
         self.application.cancel(group)
 
-    def parallelize(self, _items: Sequence[int], partitions: int) -> _BarrierRdd:
-        """What a stage runs over."""
+    def _run_slots(self, main: SlotMain, slots: int) -> None:
+        """Runs a barrier stage."""
         self.application.call()
-        return _BarrierRdd(self.application, self._groups.get(self._thread().ident, ""), partitions)
+        self.application.run_barrier_stage(self._groups.get(self._thread().ident, ""), slots, main)
 
     def _thread(self) -> Thread:
         thread = self._simulation.this_thread()
@@ -243,30 +244,26 @@ class SimulatedSparkContext:
         return thread
 
 
-class _BarrierRdd:
-    """As much of an RDD as a barrier stage needs."""
+class _Rdds:
+    """As much of Rdds as a barrier stage needs."""
 
-    def __init__(self, application: SparkApplication, group: str, partitions: int):
-        self._application = application
-        self._group = group
-        self._partitions = partitions
-        self._main: SlotMain | None = None
+    def __init__(self, context: SimulatedSparkContext):
+        self._context = context
 
-    def barrier(self) -> Self:
-        """All tasks at once."""
-        return self
+    def empty(self, partitions: int) -> int:
+        """So many partitions without rows."""
+        return partitions
 
-    def mapPartitions(self, main: SlotMain) -> Self:  # noqa: N802 - Spark's name
-        """What each task does."""
-        self._main = main
-        return self
+    def shipped(
+        self, partitions: int, main: SlotMain, _environment: Any, *, barrier: bool
+    ) -> tuple[tuple[SlotMain, int], None]:
+        """What each task does. The command is never so large that it is broadcast."""
+        assert barrier
+        return (main, partitions), None
 
-    def collect(self) -> list[Any]:
+    def collect(self, stage: tuple[SlotMain, int]) -> None:
         """Runs the stage."""
-        assert self._main is not None
-        self._application.call()
-        self._application.run_barrier_stage(self._group, self._partitions, self._main)
-        return []
+        self._context._run_slots(*stage)
 
 
 class _Java:
@@ -335,7 +332,7 @@ def simulated_spark() -> Iterator[None]:
     """While it lasts, hosts start their stages in simulated threads, and slots know where they are."""
     assert host_creation  # loaded by the product when it is needed: now is better than in a simulated thread
     with ExitStack() as stack:
-        stack.enter_context(replaced(host, InheritableThread=_InheritableThread))
+        stack.enter_context(replaced(host, InheritableThread=_InheritableThread, Rdds=SimpleNamespace(of=_Rdds)))
         # simulated processes share one terminal and one set of loggers
         stack.enter_context(
             replaced(slot_main, UserOutput=_UnredirectedOutput, function_logging=lambda *_: nullcontext())

@@ -27,7 +27,7 @@ __all__ = ["CALLS", "MODES", "CallFaults"]
 
 MODES = ("raises", "half way", "dies", "hangs")
 """An error instead of the call; an error after it; an error that no handler of errors expects; no answer."""
-_SPARK = (simulated_spark.SimulatedSparkContext, simulated_spark._BarrierRdd, simulated_spark._Java)
+_SPARK = (simulated_spark.SimulatedSparkContext, simulated_spark._Rdds, simulated_spark._Java)
 _HANG_US = 500_000
 
 
