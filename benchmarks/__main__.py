@@ -13,7 +13,8 @@ from typing import Any
 from benchmarks.cases import CASES, SYSTEMS, Case, Variant
 from benchmarks.report import Figures, Row, bytes_per_key, combine, json_line, relate, table
 from benchmarks.scenarios import report as scenario_report
-from benchmarks.scenarios.catalogue import SCENARIOS, Scenario, ScenarioVariant
+from benchmarks.scenarios.catalogue import SCENARIOS
+from benchmarks.scenarios.scenario import Scenario, ScenarioVariant
 from benchmarks.venvs import PeerUnavailable, cache_directory, python_of
 
 

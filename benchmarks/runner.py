@@ -17,7 +17,8 @@ from typing import Any, Protocol
 
 from benchmarks.board import Board
 from benchmarks.cases import CORES, SYSTEMS
-from benchmarks.scenarios.catalogue import SCENARIOS, Scenario
+from benchmarks.scenarios.catalogue import SCENARIOS
+from benchmarks.scenarios.scenario import Scenario
 
 __all__ = ["Job", "Run", "main"]
 

@@ -2,61 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["SCENARIOS", "Column", "Scenario", "ScenarioVariant"]
+from benchmarks.scenarios import operators
+from benchmarks.scenarios.scenario import Column, Scenario, ScenarioVariant
 
-
-@dataclass(frozen=True)
-class Column:
-    """One figure: its name in JSON, its title and how the table shows it."""
-
-    name: str
-    title: str
-    pattern: str = ",.0f"
-    worst: bool = False
-    """Of several runs the largest counts, not the median."""
-
-
-@dataclass(frozen=True)
-class ScenarioVariant:
-    """One setting of a scenario, on one system."""
-
-    name: str
-    params: Mapping[str, Any]
-    small: Mapping[str, Any] = field(default_factory=dict)
-    """What a trial run changes in the parameters."""
-    ratio: tuple[str, str] | None = None
-    """The variants whose figures are divided: the first one's by the second one's."""
-    system: str = "firesteel"
-    module: str | None = None
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A case that runs to its end and gives figures of its own."""
-
-    name: str
-    about: str
-    columns: tuple[Column, ...]
-    variants: tuple[ScenarioVariant, ...]
-    figure: str = ""
-    """The figure that ratios are made of."""
-    ratio_title: str = ""
-    most_repeats: int = 1
-    timeout_s: float = 900.0
-
-    @property
-    def systems(self) -> tuple[str, ...]:
-        """Systems that take part."""
-        return tuple(dict.fromkeys(variant.system for variant in self.variants))
-
-    def module(self, variant: ScenarioVariant) -> str:
-        """Where the variant's ``run`` is."""
-        return f"benchmarks.scenarios.{variant.module or self.name}"
-
+__all__ = ["SCENARIOS"]
 
 BACKENDS = ("hashmap", "rocksdb")
 _KEYS = 1_000_000
@@ -265,55 +216,6 @@ def _fairness() -> Scenario:
     )
 
 
-def _skew() -> Scenario:
-    params: dict[str, Any] = {"hot": True, "warmup_s": 5.0, "patience_s": 120.0}
-    small = {"warmup_s": 0.6, "seconds": 0.6}
-    plain = "reduce"
-    return Scenario(
-        "skew",
-        "running sums of 10,000 keys, one of which has half of all records",
-        (
-            Column("records_per_s", "records/s"),
-            Column("busiest_ms_per_s", "busiest slot ms/s"),
-            Column("least_busy_ms_per_s", "other ms/s"),
-            Column("busy_ratio", "busiest/other", ",.2f"),
-            Column("cpu_ratio", "CPU busiest/other", ",.2f"),
-        ),
-        (
-            ScenarioVariant("reduce, even keys", {**params, "method": "reduce", "hot": False}, small),
-            ScenarioVariant(plain, {**params, "method": "reduce"}, small),
-            *(
-                ScenarioVariant(method, {**params, "method": method}, small, ratio=(method, plain))
-                for method in ("pre_aggregate", "mini_batch_aggregate")
-            ),
-        ),
-        figure="records_per_s",
-        ratio_title="of reduce",
-        most_repeats=3,
-    )
-
-
-def _startup() -> Scenario:
-    spark = "SparkSession and one Python task"
-    return Scenario(
-        "startup",
-        "from the start of a process to the first result of its program, on embedded Spark",
-        (
-            Column("first_result_s", "first result s", ",.2f"),
-            Column("cpu_s", "CPU s until then", ",.1f"),
-            Column("end_s", "end s", ",.2f"),
-        ),
-        (
-            ScenarioVariant(spark, {"program": "spark"}),
-            ScenarioVariant("map and print", {"program": "small"}, ratio=("map and print", spark)),
-            ScenarioVariant("README's program", {"program": "readme"}, ratio=("README's program", spark)),
-        ),
-        figure="first_result_s",
-        ratio_title="of PySpark",
-        most_repeats=5,
-    )
-
-
 def _batch() -> Scenario:
     params = {"records": 100_000_000, "warm": 100_000}
     small = {"records": 20_000, "warm": 1_000}
@@ -362,35 +264,6 @@ def _batch() -> Scenario:
         ),
         figure="records_per_s",
         ratio_title="batch over it",
-        most_repeats=2,
-    )
-
-
-def _cep() -> Scenario:
-    params = {"records": 4_000_000, "few": 200_000, "keys": 10_000, "matches": True, "within_ms": 600_000}
-    small = {"records": 4_000, "few": 1_000, "keys": 100}
-    pruned = {**params, "matches": False, "within_ms": 1_000}
-    return Scenario(
-        "cep",
-        "the pattern of the fraud example in event time: 10,000 cards, 1% high payments, 2% abroad; and one that never "
-        "matches, within a second",
-        (
-            Column("records", "records"),
-            Column("seconds", "seconds", ",.1f"),
-            Column("records_per_s", "records/s"),
-            Column("worker_rss_mb", "RSS MB of a worker", worst=True),
-            Column("rss_mb", "of all", worst=True),
-        ),
-        (
-            ScenarioVariant("firesteel", params, small),
-            ScenarioVariant(
-                "flink-cep", params, small, ratio=("firesteel", "flink-cep"), system="flink-cep", module="cep_flink"
-            ),
-            ScenarioVariant("no match, 1M", {**pruned, "records": 1_000_000}, small),
-            ScenarioVariant("no match, 4M", {**pruned, "records": 4_000_000}, small),
-        ),
-        figure="records_per_s",
-        ratio_title="over it",
         most_repeats=2,
     )
 
@@ -577,31 +450,6 @@ def _metrics_cost() -> Scenario:
     )
 
 
-def _async_io() -> Scenario:
-    calls = {"at once": (None, 200_000), "sleep(0)": (0.0, 100_000), "50 ms": (0.05, 10_000)}
-    variants = []
-    for name, (latency, records) in calls.items():
-        params = {"latency_s": latency, "records": records, "few": records // 10, "alone": records // 4}
-        small = {"records": 400, "few": 100, "alone": 100}
-        flink = {"latency_s": latency, "records": 4_000, "few": 400}
-        peer = ScenarioVariant(f"{name} pyflink", flink, small, None, "pyflink-process", "async_io_pyflink")
-        variants += [ScenarioVariant(name, params, small, ratio=(name, peer.name)), peer]
-    return Scenario(
-        "async_io",
-        "async functions that return at once, after sleep(0) and after 50 ms; one subtask, up to 100 calls at a time",
-        (
-            Column("records", "records"),
-            Column("records_per_s", "records/s"),
-            Column("cpu_us", "CPU us", ",.1f"),
-            Column("asyncio_per_s", "asyncio alone"),
-        ),
-        tuple(variants),
-        figure="records_per_s",
-        ratio_title="of PyFlink",
-        most_repeats=3,
-    )
-
-
 def _cluster_load() -> Scenario:
     params = {"measure": "load", "jobs": 50, "rate": 2000, "seconds": 60.0, "turns": 1, "warmup_s": 5.0}
     small = {"jobs": 3, "rate": 50, "seconds": 1.0, "warmup_s": 0.5}
@@ -670,17 +518,17 @@ SCENARIOS: dict[str, Scenario] = {
         _recovery(),
         _unaligned(),
         _fairness(),
-        _skew(),
-        _startup(),
+        operators.skew(),
+        operators.startup(),
         _batch(),
-        _cep(),
+        operators.cep(),
         _epoch_cost(),
         _epoch_load(),
         _epoch_state(),
         _kafka(),
         _kafka_latency(),
         _metrics_cost(),
-        _async_io(),
+        operators.async_io(),
         _cluster_load(),
         _cluster_jobs(),
         _cluster_takeover(),

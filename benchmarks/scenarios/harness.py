@@ -10,7 +10,7 @@ from queue import Empty
 from typing import Any
 
 from benchmarks.harness import Process, RunFailed
-from benchmarks.scenarios.catalogue import Scenario, ScenarioVariant
+from benchmarks.scenarios.scenario import Scenario, ScenarioVariant
 
 __all__ = ["measure_scenario"]
 

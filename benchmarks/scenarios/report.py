@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.report import align
-from benchmarks.scenarios.catalogue import Scenario, ScenarioVariant
+from benchmarks.scenarios.scenario import Scenario, ScenarioVariant
 
 __all__ = ["ScenarioRow", "json_line", "rows_of", "table"]
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from benchmarks.runner import Run
-from benchmarks.scenarios.catalogue import SCENARIOS, Scenario, ScenarioVariant
+from benchmarks.scenarios.catalogue import SCENARIOS
 from benchmarks.scenarios.controlled import KeyTraffic
 from benchmarks.scenarios.job import percentile
 from benchmarks.scenarios.payload import Payload
 from benchmarks.scenarios.report import json_line, rows_of, table
+from benchmarks.scenarios.scenario import Scenario, ScenarioVariant
 
 MEASURED_OUTSIDE = {"worker_rss_mb", "rss_mb"}
 OWN = [
