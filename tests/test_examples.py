@@ -168,9 +168,10 @@ def test_example_has_help(name: str, run_example: Callable[..., str], capsys: py
 
 def test_example_is_small_enough_to_read() -> None:
     lengths = {name: len((ROOT / "examples" / f"{name}.py").read_text().splitlines()) for name in EXPECTED}
-    two_connectors = lengths.pop("custom_connector")
+    two_connectors, patterns = lengths.pop("custom_connector"), lengths.pop("fraud_detection")
     assert {name: length for name, length in lengths.items() if length > 70} == {}
     assert two_connectors <= 110
+    assert patterns <= 85
 
 
 def test_options_of_examples(run_example: Callable[..., str], tmp_path: Path) -> None:

@@ -53,9 +53,9 @@ def _environment(run: Run) -> StreamExecutionEnvironment:
         env._executor = InProcessExecutor()
     numbers = env.from_source(NumberSequenceSource(0, END - 1), WatermarkStrategy.no_watermarks(), "n", Types.LONG())
     if run.params["hot"]:
-        pairs = numbers.map(lambda x: (0 if x & 1 else x // 2 % KEYS, x), PAIR)
+        pairs = numbers.map(lambda x: (0 if x & 1 else x // 2 % KEYS, x & 1023), PAIR)
     else:
-        pairs = numbers.map(lambda x: (x // 2 % KEYS, x), PAIR)
+        pairs = numbers.map(lambda x: (x // 2 % KEYS, x & 1023), PAIR)
     _aggregate(pairs, run.params["method"]).sink_to(ReceivingSink())
     return env
 

@@ -1,7 +1,7 @@
 """Conversion of records to their declared type, as the coders of PyFlink convert what leaves Python.
 
 A FLOAT is rounded to 32 bits, a float for an INT is cut, a Row gets the names of its type, a timestamp of SQL has
-milliseconds. Most records are of their type already: an expression that a generated loop evaluates tells it, and only
+no time zone. Most records are of their type already: an expression that a generated loop evaluates tells it, and only
 other records are converted. A value that cannot be converted raises an error.
 """
 
@@ -199,14 +199,14 @@ def _to_datetime(value: Any) -> dt.datetime:
     return dt.datetime.combine(_to_date(value), _to_time(value))
 
 
-def _to_milliseconds(value: Any) -> Any:
-    return value.replace(microsecond=value.microsecond // 1000 * 1000, tzinfo=None, fold=0)
+def _without_zone(value: Any) -> Any:
+    return value.replace(tzinfo=None, fold=0)
 
 
 def _to_sql_timestamp(value: Any) -> dt.datetime:
     if not isinstance(value, dt.datetime):
         raise TypeError("a datetime is required")
-    converted: dt.datetime = _to_milliseconds(value)
+    converted: dt.datetime = _without_zone(value)
     return converted
 
 
@@ -217,7 +217,6 @@ def _to_bytes(value: Any) -> bytes:
 
 
 _IS_LOCAL = "{v}.tzinfo is None"
-_IS_SQL = "not {v}.microsecond % 1000 and {v}.tzinfo is None"
 _BASIC = {
     BasicType.BOOLEAN: _of_class(bool, _to_bool),
     BasicType.FLOAT: Conversion(_to_single, _never),
@@ -229,8 +228,8 @@ _BASIC = {
     BasicType.INSTANT: _of_class(Instant, _to_instant),
 }
 _DATE = _of_class(dt.date, _to_date).or_none()
-_TIME = _of_class(dt.time, _to_milliseconds, _IS_SQL).or_none()
-_TIMESTAMP = _of_class(dt.datetime, _to_sql_timestamp, _IS_SQL).or_none()
+_TIME = _of_class(dt.time, _without_zone, _IS_LOCAL).or_none()
+_TIMESTAMP = _of_class(dt.datetime, _to_sql_timestamp, _IS_LOCAL).or_none()
 _LOCAL = {
     LocalTimeTypeInfo.TimeType.LOCAL_DATE: _DATE,
     LocalTimeTypeInfo.TimeType.LOCAL_TIME: _of_class(dt.time, _to_time, _IS_LOCAL).or_none(),

@@ -20,7 +20,7 @@ from firesteel.datastream import DataStream, ProcessFunction
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.testing.operator_context import FAKE_RUNTIME, FakeOperatorContext
 from firesteel.testing.transcript import LATE_TAG, TranscriptCase, load_transcripts
-from firesteel.testing.transcript_parts import aggregation_of, assigner_of, describe_window, trigger_of
+from firesteel.testing.transcript_parts import aggregation_of, assigner_of, describe_window, evictor_of, trigger_of
 
 PARALLELISM = 2
 WATERMARK = "\0watermark"
@@ -83,6 +83,8 @@ def _windows(stream: DataStream, case: TranscriptCase) -> list[DataStream]:
     )
     if case.trigger is not None:
         windowed.trigger(trigger_of(case.trigger))
+    if case.evictor is not None:
+        windowed.evictor(evictor_of(case.evictor))
     windowed.allowed_lateness(case.allowed_lateness)
     if case.late_output:
         windowed.side_output_late_data(LATE_TAG)

@@ -10,8 +10,8 @@ from typing import Any
 from firesteel.common.types import Row
 from firesteel.formats.csv.schema import CsvSchema
 from firesteel.types.codec import SchemaMismatchError, compile_reader, describe
-from firesteel.types.logical import ArrayType, LogicalType, LogicalTypeRoot, RowType
-from firesteel.types.python import RANGES
+from firesteel.types.logical import ArrayType, FloatType, LogicalType, LogicalTypeRoot, RowType
+from firesteel.types.python import RANGES, to_single
 from firesteel.types.text import mismatch, parser_of
 
 __all__ = ["BYTE_ORDER_MARK", "READS_NUL", "CsvParser", "is_comment"]
@@ -151,7 +151,7 @@ def _field_lines(v: str, i: int, type_: LogicalType, has_null: bool) -> list[str
         low, high = RANGES[type_.root]
         # int("1_0") is 10 in Python only
         work = f"if '_' in {v} or not {low} <= ({v} := int({v})) <= {high}: raise ValueError"
-    elif type_.root in (LogicalTypeRoot.FLOAT, LogicalTypeRoot.DOUBLE):
+    elif type_.root is LogicalTypeRoot.DOUBLE:
         work = f"{v} = float({v}) if '_' not in {v} else parse{i}({v})"
     else:
         work = f"{v} = parse{i}({v})"
@@ -196,7 +196,7 @@ def _nested_row_parser(type_: RowType, name: str, separator: str, null: str | No
 
 
 def _scalar_parser(type_: LogicalType, path: str) -> Callable[[str], Any]:
-    parse = parser_of(type_)
+    parse = _parse_single if type_.root is LogicalTypeRoot.FLOAT else parser_of(type_)
 
     def parse_text(text: str) -> Any:
         try:
@@ -205,6 +205,18 @@ def _scalar_parser(type_: LogicalType, path: str) -> Callable[[str], Any]:
             raise mismatch(path, type_, text) from None
 
     return parse_text
+
+
+_parse_number = parser_of(FloatType())
+
+
+def _parse_single(text: str) -> float:
+    """The number of 32 bits for a text: what was written with the digits of 32 bits is the same number again."""
+    number: float = _parse_number(text)
+    try:
+        return to_single(number)
+    except OverflowError:
+        return number
 
 
 def _split_by_hand(line: str, schema: CsvSchema) -> list[str]:

@@ -12,7 +12,7 @@ from firesteel.formats.csv.schema import CsvSchema
 from firesteel.types.codec import Converter, SchemaMismatchError, compile_writer, describe, type_test, values_of
 from firesteel.types.java_text import to_java_double, to_java_float
 from firesteel.types.logical import ArrayType, DecimalType, LogicalType, LogicalTypeRoot, RowType
-from firesteel.types.python import RANGES
+from firesteel.types.python import RANGES, to_single
 from firesteel.types.text import SQL_TEXT, mismatch, text_value
 
 __all__ = ["CsvWriter"]
@@ -110,7 +110,7 @@ class CsvWriter:
         columns = []
         for i, part in enumerate(schema.logical_type.fields):
             write = _column_writer(schema, i, part.name, part.type)
-            shown = _unquoted_text(part.type, self._strips_zeros) or self._text(part.name)
+            shown = _unquoted_text(part.type, part.name, self._strips_zeros) or self._text(part.name)
             scope[f"write{i}"] = _nullable(_composed(shown, write), schema.null_value or "")
             scope[f"show{i}"] = shown
             columns.append(_code(part.type, f"v{i}", f"show{i}", f"write{i}(v{i})"))
@@ -139,22 +139,35 @@ def _stripped_text(value: Any) -> str:
 _ALL_DIGITS = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
-def _number_text(to_text: Callable[[float], str]) -> Callable[[Any], str]:
-    return lambda value: value if isinstance(value, str) else to_text(value)
+def _double_text(value: Any) -> str:
+    return value if isinstance(value, str) else to_java_double(value)
 
 
-def _unquoted_text(type_: LogicalType, strips_zeros: bool) -> Callable[[Any], str] | None:
+def _single_text(type_: LogicalType, name: str) -> Callable[[Any], str]:
+    def write_single(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        try:
+            return to_java_float(to_single(value))
+        except OverflowError:
+            raise mismatch(name, type_, value) from None
+
+    return write_single
+
+
+def _unquoted_text(type_: LogicalType, name: str, strips_zeros: bool) -> Callable[[Any], str] | None:
     """What writes values of a type that is not quoted."""
     if isinstance(type_, DecimalType):
         return _stripped_text if strips_zeros and not type_.is_integer else str
+    if type_.root is LogicalTypeRoot.FLOAT:
+        return _single_text(type_, name)
     return _TEXTS.get(type_.root)
 
 
 _TEXTS: dict[LogicalTypeRoot, Callable[[Any], str]] = {
     **dict.fromkeys(RANGES, str),
     LogicalTypeRoot.BOOLEAN: str,
-    LogicalTypeRoot.FLOAT: _number_text(to_java_float),
-    LogicalTypeRoot.DOUBLE: _number_text(to_java_double),
+    LogicalTypeRoot.DOUBLE: _double_text,
 }
 
 

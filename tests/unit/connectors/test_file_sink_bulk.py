@@ -286,7 +286,7 @@ def test_bad_settings_are_refused(out):
     ):
         with pytest.raises(InvalidProgramError):
             make()
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(TypeError, match="FileCompactStrategy"):
         FileSink.for_bulk_format(out, Lines()).enable_compact(None, None)
 
 

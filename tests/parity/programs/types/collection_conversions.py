@@ -5,7 +5,7 @@ import datetime
 from pyflink.common import Instant, Row, Types
 from pyflink.datastream import StreamExecutionEnvironment
 
-MOMENT = datetime.datetime(2021, 3, 4, 5, 6, 7, 890123)
+MOMENT = datetime.datetime(2021, 3, 4, 5, 6, 7, 890000)
 CASES = [
     ("byte", Types.BYTE(), [300, -129, 128]),
     ("short", Types.SHORT(), [70000]),

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pyflink.common import Row, Types
 from pyflink.datastream import StreamExecutionEnvironment
 
-MOMENT = datetime.datetime(2021, 3, 4, 5, 6, 7, 890123)
+MOMENT = datetime.datetime(2021, 3, 4, 5, 6, 7, 890000)
 CASES = [
     ("float", Types.FLOAT(), [0.1, 1e39, 3, True]),
     ("double", Types.DOUBLE(), [0.1, 3, True, Decimal("0.1")]),
