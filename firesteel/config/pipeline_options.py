@@ -11,6 +11,7 @@ __all__ = [
     "AUTO_WATERMARK_INTERVAL",
     "CEP_MAX_PARTIAL_MATCHES",
     "CLOSURE_CLEANER_LEVEL",
+    "CONVERT_TYPED_RECORDS",
     "DEFAULT_PARALLELISM",
     "FORCE_AVRO",
     "FORCE_KRYO",
@@ -79,6 +80,15 @@ INLINE_FUNCTIONS = (
     .boolean_type()
     .default_value(True)
     .with_description("Whether the bodies of simple lambdas are inlined into the generated loop of a chain.")
+)
+CONVERT_TYPED_RECORDS = (
+    _key("pipeline.convert-typed-records")
+    .boolean_type()
+    .default_value(False)
+    .with_description(
+        "Whether records are converted to their declared type where they leave a chain of functions, and keys to the "
+        "declared key type, as PyFlink does. Always set in PyFlink programs. It costs processor time for each record."
+    )
 )
 OBJECT_REUSE = (
     _key("pipeline.object-reuse")

@@ -14,6 +14,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.config import pipeline_options
 from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.connectors.client.print_sink import PrintSink
 from firesteel.datastream.closeable_iterator import CloseableIterator
@@ -209,7 +210,8 @@ class DataStream(OperatorSettings, Generic[T_co]):
         from firesteel.datastream.streams.keyed_stream import KeyedStream
 
         check_function("key_by", key_selector, KeySelector)
-        selector = select_keys(key_selector, key_type)
+        converts = self._environment._configuration.get(pipeline_options.CONVERT_TYPED_RECORDS)
+        selector = select_keys(key_selector, key_type, converts=converts)
         partitioner = partitioners.KeyGroupPartitioner(selector)
         return KeyedStream(self._environment, self._partition(partitioner), selector, key_type, self)
 

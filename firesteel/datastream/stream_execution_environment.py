@@ -53,6 +53,7 @@ from firesteel.graph.transformation import (
     Transformation,
 )
 from firesteel.process.program_logging import add_program_levels
+from firesteel.process.pyflink_names import is_pyflink_program
 from firesteel.runtime.dependencies.collection import FILE_DELIMITER, PARAM_DELIMITER
 from firesteel.runtime.operators.source import SourceSpec
 from firesteel.spi.source import Source
@@ -88,6 +89,8 @@ class StreamExecutionEnvironment:
             self._configuration.set(pipeline_options.DEFAULT_PARALLELISM, self._local_parallelism)
         if configuration is not None:
             self._configuration.add_all(configuration)
+        if is_pyflink_program():
+            self._configuration.set(pipeline_options.CONVERT_TYPED_RECORDS, True)
         self._changelog_enabled: bool | None = None
         self._caches: WeakSet[CachedResult] = WeakSet()
         self._transformations: list[Transformation] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from firesteel.common import Row, Types
+from firesteel.common import Configuration, Row, Types
 from firesteel.datastream import DataStream, ProcessWindowFunction, StreamExecutionEnvironment
 
 KEYS: list[Any] = [None, [1, 2], {"a": None, "b": {"x", "y", "z"}}, "plain", (1, [2])]
@@ -20,6 +20,7 @@ class Describe(ProcessWindowFunction[Any, Any, Any, Any]):
 
 
 def build(env: StreamExecutionEnvironment) -> DataStream:
+    env.configure(Configuration().set_boolean("pipeline.convert-typed-records", True))
     numbers = env.from_collection(list(range(25)), Types.INT())
     records = numbers.map(lambda n: Row(n + 0.5, n / 10, KEYS[n % 5]), RECORD).set_parallelism(1)
     keyed = records.key_by(lambda row: row.key, key_type=Types.PICKLED_BYTE_ARRAY())

@@ -21,18 +21,18 @@ _PLAIN = frozenset({str, int, bytes, bool})
 Selector = Callable[[Any], Any] | KeySelector
 
 
-def select_keys(key_selector: Selector, key_type: TypeInformation | None) -> Selector:
+def select_keys(key_selector: Selector, key_type: TypeInformation | None, *, converts: bool) -> Selector:
     """Returns a selector of the keys that a stream is partitioned by.
 
-    A key of a declared type is converted to it, as in PyFlink. With ``Types.PICKLED_BYTE_ARRAY()``, which is the type
-    of keys in a PyFlink program that declares none, a key may have any picklable type. Otherwise keys stay as they are.
+    With ``converts`` a key of a declared type is converted to it, as in PyFlink. With ``Types.PICKLED_BYTE_ARRAY()``,
+    which is the type of keys in a PyFlink program that declares none, a key may have any picklable type. Otherwise keys
+    stay as they are.
     """
     if key_type is None:
         return AnyKeySelector(key_selector) if is_pyflink_program() else key_selector
     if key_type == Types.PICKLED_BYTE_ARRAY():
         return AnyKeySelector(key_selector)
-    conversion = None if key_type == Types.STRING() and not is_pyflink_program() else conversion_of(key_type)
-    if conversion is None:
+    if not converts or conversion_of(key_type) is None:
         return key_selector
     return TypedKeySelector(key_selector, key_type)
 

@@ -17,17 +17,18 @@ __all__ = ["ResultConversions"]
 
 
 class ResultConversions:
-    """What converts the results of an operator and of its side outputs, if they have a type.
+    """What converts the results of an operator and of its side outputs, if they have a type and that is enabled.
 
     Sources emit records of their type, sinks none, and what assigns timestamps passes on records that have been
     converted.
     """
 
-    def __init__(self, descriptor: OperatorDescriptor):
+    def __init__(self, descriptor: OperatorDescriptor, *, enabled: bool):
         spec = descriptor.spec
+        self._enabled = enabled
         self.is_function = not (spec.get_source() or spec.get_sink() or spec.get_watermark_strategy())
         """Whether the operator calls a function that gets and returns Python objects."""
-        self.main = _conversion(descriptor.output_type) if self.is_function else None
+        self.main = _conversion(descriptor.output_type) if enabled and self.is_function else None
         self.check = _check(descriptor.output_type, self.main)
         """Raises an error for a value that does not fit the type; for the first records."""
         self._by_tag: dict[str, Conversion | None] = {}
@@ -35,7 +36,7 @@ class ResultConversions:
     def of_tag(self, tag: OutputTag) -> Conversion | None:
         """The conversion of a side output."""
         if tag.tag_id not in self._by_tag:
-            self._by_tag[tag.tag_id] = _conversion(tag.type_info)
+            self._by_tag[tag.tag_id] = _conversion(tag.type_info) if self._enabled else None
         return self._by_tag[tag.tag_id]
 
 

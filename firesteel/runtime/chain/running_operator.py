@@ -147,7 +147,8 @@ class RunningOperator:
         self.turn = services.turn
         self.input_clock = services.input_clock
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
-        self.conversions = ResultConversions(descriptor)
+        converts = task.configuration.get(pipeline_options.CONVERT_TYPED_RECORDS)
+        self.conversions = ResultConversions(descriptor, enabled=converts)
         self.type_check = self.conversions.check
         self.results = Ownership.FIXED if self.reuses_objects else ownership_of_type(descriptor.output_type)
         """Who may change what the operator's function returns."""

@@ -27,7 +27,7 @@ ODD: list[Any] = [None, [1, 2], {"a": None}, {"x"}, float("nan"), (1, [2]), (Non
 
 @pytest.mark.parametrize("key", ODD, ids=repr)
 def test_a_key_without_canonical_form_equals_a_copy_of_itself(key: Any) -> None:
-    selector = select_keys(lambda value: value, Types.PICKLED_BYTE_ARRAY())
+    selector = select_keys(lambda value: value, Types.PICKLED_BYTE_ARRAY(), converts=True)
     assert isinstance(selector, KeySelector)
     selected, again = selector.get_key(key), selector.get_key(copy.deepcopy(key))
     assert selected == again
@@ -41,13 +41,13 @@ def test_different_keys_have_different_forms() -> None:
 
 @pytest.mark.parametrize("key", ["a", 1, (1, "x"), b"b", 1.5, Row(1)], ids=repr)
 def test_other_keys_stay_as_they_are(key: Any) -> None:
-    selector = select_keys(lambda value: value, Types.PICKLED_BYTE_ARRAY())
+    selector = select_keys(lambda value: value, Types.PICKLED_BYTE_ARRAY(), converts=True)
     assert isinstance(selector, KeySelector)
     assert selector.get_key(key) is key
 
 
 def test_a_key_is_converted_to_its_type() -> None:
-    selector = select_keys(lambda value: value, Types.TUPLE([Types.INT(), Types.FLOAT()]))
+    selector = select_keys(lambda value: value, Types.TUPLE([Types.INT(), Types.FLOAT()]), converts=True)
     assert isinstance(selector, KeySelector)
     assert selector.get_key((1.7, 0.1)) == (1, 0.10000000149011612)
     with pytest.raises(InvalidKeyError, match=r"The key does not fit its declared type .*Integer expects an int"):
@@ -58,5 +58,5 @@ def test_without_a_key_type_the_selector_is_that_of_the_program() -> None:
     def select(value: Any) -> Any:
         return value
 
-    assert select_keys(select, None) is select
-    assert select_keys(select, Types.STRING()) is select
+    assert select_keys(select, None, converts=True) is select
+    assert select_keys(select, Types.INT(), converts=False) is select
