@@ -68,6 +68,7 @@ def _check(type_info: Any, conversion: Conversion | None) -> Callable[[Any], Any
     if validate is None:
         return None
 
+    @handles_results_of(WINDOW_FUNCTION, AGGREGATE, ASYNC_FUNCTION)
     def check(value: Any) -> None:
         problem = validate(value)
         if problem:
