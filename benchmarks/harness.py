@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 
 from benchmarks.cases import Case, System, Variant
+from benchmarks.processes import is_python_worker
 from benchmarks.report import (
     Figures,
     Sample,
@@ -73,7 +74,7 @@ class ProcessTree:
 
     def _is_worker(self, process: psutil.Process) -> bool:
         if process.pid not in self._workers:
-            self._workers[process.pid] = any(part.endswith("daemon") for part in process.cmdline())
+            self._workers[process.pid] = is_python_worker(process)
         return self._workers[process.pid]
 
     def kill(self) -> None:

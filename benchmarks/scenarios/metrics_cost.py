@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 
 from benchmarks.cases import CORES, KEYS
+from benchmarks.processes import is_python_worker
 from benchmarks.runner import Run
 from benchmarks.systems.firesteel import PAIR, KeyedSum, ReceivingSink
 from firesteel.common import Configuration, Types, WatermarkStrategy
@@ -50,7 +51,7 @@ def _cpu_s() -> float:
     total = time.process_time()
     for process in psutil.Process().children(recursive=True):
         try:
-            if any(part.endswith("daemon") for part in process.cmdline()):
+            if is_python_worker(process):
                 times = process.cpu_times()
                 total += times.user + times.system
         except psutil.NoSuchProcess:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import psutil
 
 from benchmarks.cases import CORES, END, KEYS
+from benchmarks.processes import is_python_worker
 from benchmarks.runner import Run
 from benchmarks.systems.firesteel import PAIR, ReceivingSink
 from firesteel.common import Configuration, Types, WatermarkStrategy
@@ -105,7 +106,7 @@ def _cpu() -> dict[int, float]:
     found = {}
     for process in psutil.Process().children(recursive=True):
         try:
-            if any(part.endswith("daemon") for part in process.cmdline()):
+            if is_python_worker(process):
                 times = process.cpu_times()
                 found[process.pid] = times.user + times.system
         except psutil.NoSuchProcess:

@@ -73,9 +73,11 @@ def command_line(pid: int) -> str:
 
 
 def is_of_worker_daemon(pid: int) -> bool:
-    """Whether it is the daemon of Spark's Python workers, PySpark's or Firesteel's own, or a worker that it forked."""
-    line = command_line(pid)
-    return "pyspark.daemon" in line or "firesteel.spark.session.worker_daemon" in line
+    """Whether it is the daemon of Spark's Python workers, PySpark's or Firesteel's own, or a worker that it forked.
+
+    The daemon's module is an argument of its own; a JVM has it as a part of a setting.
+    """
+    return not {"pyspark.daemon", "firesteel.spark.session.worker_daemon"}.isdisjoint(command_line(pid).split())
 
 
 def listening_processes(pids: set[int]) -> set[int]:
