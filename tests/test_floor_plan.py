@@ -51,6 +51,7 @@ ORDERS = {
     ),
     "formats": (".", "json", "text", "csv", "avro", "writers", "parquet"),
     "cep": ("pattern", "nfa", "."),
+    "table": (".", "parser", "parser/statements", "parser/grammar"),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
     "cluster": ("ha", "rest", "dispatcher", "diagnostics", "rest/handlers", "."),
 }
@@ -59,6 +60,9 @@ ORDERS = {
 UPWARD = {
     # factory methods of Flink's API
     ("formats/stream_format.py", "formats/text"),
+    # entry points of the parser
+    ("table/parser/dialect.py", "table/parser/statements"),
+    ("table/parser/dialect.py", "table/parser/grammar"),
 }
 """Imports against the order."""
 
@@ -77,6 +81,9 @@ PURE = (
     "jobmaster",
     "cep/pattern",
     "cep/nfa",
+    "table/parser",
+    "table/parser/statements",
+    "table/parser/grammar",
 )
 """Folders without I/O, threads and clocks of their own; not their subfolders."""
 

@@ -1,0 +1,11 @@
+"""The parser of Flink SQL."""
+
+try:
+    import sqlglot as _sqlglot  # noqa: F401
+except ImportError as error:
+    raise ImportError("Firesteel's SQL needs sqlglot, pyarrow and numpy: pip install 'firesteel[sql]'") from error
+
+from firesteel.table.parser.dialect import parse_expression, parse_query, parse_statement, parse_type
+from firesteel.table.parser.errors import SqlParserException
+
+__all__ = ["SqlParserException", "parse_expression", "parse_query", "parse_statement", "parse_type"]

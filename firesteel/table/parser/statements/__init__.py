@@ -1,0 +1,1 @@
+"""Statements of Flink SQL other than queries, as frozen dataclasses."""
