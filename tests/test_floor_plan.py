@@ -51,7 +51,7 @@ ORDERS = {
     ),
     "formats": (".", "json", "text", "csv", "avro", "writers", "parquet"),
     "cep": ("pattern", "nfa", "."),
-    "table": (".", "parser", "parser/statements", "parser/grammar"),
+    "table": (".", "catalog", "parser", "parser/statements", "parser/grammar"),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
     "cluster": ("ha", "rest", "dispatcher", "diagnostics", "rest/handlers", "."),
 }
@@ -81,6 +81,7 @@ PURE = (
     "jobmaster",
     "cep/pattern",
     "cep/nfa",
+    "table/catalog",
     "table/parser",
     "table/parser/statements",
     "table/parser/grammar",
