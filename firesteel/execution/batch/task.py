@@ -79,9 +79,6 @@ class _BucketingTask(Task):
             return GroupingOutput(descriptor, partition, self.make_room)
         return super().create_output(descriptor, partition)
 
-    def end(self) -> None:
-        self._end_of_data()
-
 
 class BatchTask(StageTask):
     """A task that reads everything and ends."""
@@ -207,7 +204,7 @@ class BatchTask(StageTask):
         task = self.task
         if task.source is None:
             self.act(lambda: task.head.process_watermark(MAX_WATERMARK))
-        self.act(task.end)
+        self.act(task.end_of_data)
 
     def report(self) -> Iterator[bytes]:
         """Reports the outcome, once nothing more can fail."""

@@ -238,7 +238,7 @@ class EpochTask(StageTask):
         elif task.finished:
             return
         elif isinstance(message, messages.NotifyCheckpointAborted):
-            self.act(lambda: task.notify_checkpoint_aborted(message.checkpoint_id))
+            self.act(lambda: task.checkpoints.notify_aborted(message.checkpoint_id))
         elif isinstance(message, messages.AddSplits):
             assert task.source is not None
             source, splits = task.source, message.splits
@@ -264,7 +264,7 @@ class EpochTask(StageTask):
         task = self.task
         was_finished = task.finished
         if not was_finished:
-            self.act(lambda: task.notify_checkpoint_complete(checkpoint_id))
+            self.act(lambda: task.checkpoints.notify_complete(checkpoint_id))
         if task.finished and not was_finished:
             errors = task.close()
             if errors:
@@ -434,11 +434,11 @@ class EpochTask(StageTask):
         barrier = CheckpointBarrier(trigger.checkpoint_id, trigger.timestamp, aligned)
         task = self.task
         if task.source is not None:
-            self.act(lambda: task.trigger_checkpoint(barrier))
+            self.act(lambda: task.checkpoints.trigger(barrier))
         else:
             task.running = True
             try:
-                self.act(lambda: task.take_snapshot(barrier, None, 0))
+                self.act(lambda: task.checkpoints.take_snapshot(barrier, None, 0))
             finally:
                 task.running = False
 

@@ -489,15 +489,15 @@ class TaskExecutor(SlotMessages):
             barrier = CheckpointBarrier(message.checkpoint_id, message.timestamp, message.options)
             for task in self._tasks:
                 if (task.descriptor.vertex_id, task.descriptor.subtask) in message.tasks:
-                    self._between_batches(task, partial(task.trigger_checkpoint, barrier))
+                    self._between_batches(task, partial(task.checkpoints.trigger, barrier))
         elif isinstance(message, messages.NotifyCheckpointComplete):
             self._snapshots.confirm(message.checkpoint_id)
             for task in self._tasks:
-                self._between_batches(task, partial(task.notify_checkpoint_complete, message.checkpoint_id))
+                self._between_batches(task, partial(task.checkpoints.notify_complete, message.checkpoint_id))
         else:
             self.await_no_barrier(message.checkpoint_id)
             for task in self._tasks:
-                self._between_batches(task, partial(task.notify_checkpoint_aborted, message.checkpoint_id))
+                self._between_batches(task, partial(task.checkpoints.notify_aborted, message.checkpoint_id))
 
     def _reader(
         self, message: messages.AddSplits | messages.NoMoreSplits | messages.ReaderEvent | messages.AlignWatermark

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 from firesteel.runtime.chain.first_loops import FirstLoops
 from firesteel.runtime.chain.output import TaskOutput
 from firesteel.runtime.chain.running_operator import RunningOperator, SecondInput
-from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
+from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.codegen.loops import Loop
 from firesteel.runtime.model.assigned_state import TaskRestore
-from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
-from firesteel.runtime.model.checkpoint_options import StopMode
 from firesteel.runtime.model.deployment import OutputDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.model.elements import (
     MAX_WATERMARK,
@@ -28,19 +26,17 @@ from firesteel.runtime.model.elements import (
     WatermarkStatus,
 )
 from firesteel.runtime.model.operator_spec import OperatorRuntime
-from firesteel.runtime.model.state_handles import TaskStateSnapshot
 from firesteel.runtime.network.gate import InputGate
 from firesteel.runtime.network.partition import ResultPartition
 from firesteel.runtime.operators.deferring import DeferringOperator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.state.registry import configured_backend
-from firesteel.runtime.task.barriers import BarrierHandler, InFlightInput
 from firesteel.runtime.task.channel_state import restore_channels
 from firesteel.runtime.task.deferred_results import DeferredResults
+from firesteel.runtime.task.task_checkpoints import TaskCheckpoints
 from firesteel.runtime.task.task_metrics import TaskMetrics, TaskTimes
 from firesteel.runtime.task.task_services import TaskServices
-from firesteel.runtime.task.task_snapshots import TaskSnapshots
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.turns import MAX_TURN_S, Turn
 from firesteel.runtime.time.watermarks import create_valve
@@ -57,7 +53,7 @@ _MAX_BATCH_GROWTH = 8
 
 
 class Task:
-    """One subtask of one vertex. Is the ChainServices of its chain, and what its barriers and snapshots need.
+    """One subtask of one vertex. Is the ChainServices of its chain.
 
     With checkpoints a task ends in two steps. When all its input has been processed its operators finish, and it sends
     EndOfData downstream. It then stays for the next checkpoint, so that what its sinks prepared last is
@@ -121,8 +117,6 @@ class Task:
         """Whether the input has ended and an operator still waits for results."""
         self._is_stopping = False
         """Whether the input ended because of a savepoint to stop with."""
-        self._drain_barrier: CheckpointBarrier | None = None
-        """Of a savepoint to stop with that waits for the operators to finish."""
         # one entry per channel of the gate: which input of the head it belongs to
         self._input_of = [index for entry in descriptor.inputs for index in [entry.input_index] * len(entry.channels)]
         self._valve = create_valve(self._input_of, self._advance, self._set_idle)
@@ -132,12 +126,10 @@ class Task:
         self._open_channels = len(self._input_of)
         self._loops: dict[tuple[int, bool], Loop] = {}
         self._first_loops = FirstLoops(self._loops)
-        self.snapshots = TaskSnapshots(self.chain, self.outputs, descriptor.inputs, self)
-        unaligned = all(entry.unaligned for entry in descriptor.inputs)
-        self._barriers = None if gate is None else BarrierHandler(gate, self, unaligned=unaligned)
+        self.checkpoints = TaskCheckpoints(self, services)
+        self.snapshots = self.checkpoints.snapshots
+        self._barriers = self.checkpoints.barriers
         self._awaits_checkpoint = self.head.checkpointing
-        self._last_checkpoint: int | None = None
-        """The first checkpoint after the end, or the savepoint to stop with: the task ends when it is complete."""
         self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
         """How many records to process at a time: fewer where they take long."""
         self._is_long_lived = execution.is_long_lived
@@ -150,7 +142,6 @@ class Task:
         self._turn_s = MAX_TURN_S if self.source is None else _SOURCE_TURN_S
         self._can_cut = False
         """Whether a batch that takes too long can be ended in the middle."""
-        self._takes_snapshot = False
         self.reports = TaskMetrics(self)
 
     def create_output(self, descriptor: OutputDescriptor, partition: ResultPartition) -> TaskOutput:
@@ -305,7 +296,7 @@ class Task:
                 pass  # there is no time, no room or no input
             elif self.source is not None:
                 if self.source.ended or self._awaits_results:
-                    self._end_of_data()
+                    self.end_of_data()
                 else:
                     self.source.poll(min(self._most, most, self._deferred.room))
                     self.records_in = self.source.records
@@ -391,7 +382,7 @@ class Task:
             assert self._barriers is not None
             self._barriers.ended(channel)
             if self._barriers.all_ended and self.ended and not self._awaits_checkpoint:
-                self._finish()
+                self.finish()
         elif isinstance(event, EndOfData):
             self._valve.finish(channel)
             self._open_channels -= 1
@@ -415,7 +406,7 @@ class Task:
         return True
 
     def _end_input(self) -> bool:
-        return self._end_of_data()
+        return self.end_of_data()
 
     def _in_order(self, step: Callable[[], bool]) -> None:
         """Takes a step, or as much of it as the turn allows, after all that an earlier turn has left."""
@@ -428,7 +419,7 @@ class Task:
         while unfinished and unfinished[0]():
             unfinished.popleft()
 
-    def _end_of_data(self, *, stopping: bool = False) -> bool:
+    def end_of_data(self, *, stopping: bool = False) -> bool:
         """All input has been processed: operators emit what is left, in order. False if one waits for results."""
         self._is_stopping |= stopping
         self._awaits_results = False
@@ -449,10 +440,8 @@ class Task:
             self._services.await_checkpoint(self)
         elif self.source is not None and not self._is_stopping:
             # others end with their channels: the barrier of a savepoint to stop with may come before that
-            self._finish()
-        if self._drain_barrier is not None:
-            barrier, self._drain_barrier = self._drain_barrier, None
-            self.take_snapshot(barrier, None, 0)
+            self.finish()
+        self.checkpoints.operators_finished()
         return True
 
     def _can_finish(self, chained: RunningOperator) -> bool:
@@ -467,107 +456,11 @@ class Task:
     def _can_finish_next(self) -> bool:
         return self._can_finish(self._unfinished_operators[0])
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Ends the channels of the task."""
         for output in self.outputs:
             output.broadcast_event(EndOfPartition())
         self.finished = True
-
-    # -- checkpoints --------------------------------------------------------------------------------
-
-    def trigger_checkpoint(self, barrier: CheckpointBarrier) -> None:
-        """The coordinator's word to a source, or to a task whose producers are all gone."""
-        self.running = True
-        try:
-            is_drained = True
-            if barrier.options.stop is StopMode.DRAIN and self.source is not None and not self.ended:
-                is_drained = self._end_of_data(stopping=True)
-            if not is_drained:
-                self._drain_barrier = barrier
-                return
-            if self._barriers is not None:
-                self._barriers.trigger(barrier)
-            else:
-                self.take_snapshot(barrier, None, 0)
-        finally:
-            self.running = False
-
-    def take_snapshot(self, barrier: CheckpointBarrier, in_flight: InFlightInput | None, alignment_ms: int) -> None:
-        """Takes this task's part of a checkpoint."""
-        self.reports.checkpoint_begins(self.processing_time() - barrier.timestamp, alignment_ms)
-        if barrier.options.stop is StopMode.SUSPEND:
-            self.suspended = True
-            self._last_checkpoint = barrier.checkpoint_id
-        elif self.ended and self._last_checkpoint is None:
-            self._last_checkpoint = barrier.checkpoint_id
-        self._takes_snapshot = True
-        try:
-            self.snapshots.take(barrier, in_flight, alignment_ms, finished=self.ended)
-        finally:
-            self._takes_snapshot = False
-
-    def is_urgent(self) -> None:
-        """An unaligned barrier has arrived, which waits neither for its turn nor for room in the outputs."""
-        self._services.act_soon(self, self._process_urgent)
-
-    def _process_urgent(self) -> None:
-        assert self._barriers is not None
-        self.running = True
-        try:
-            self._barriers.process_urgent()
-        finally:
-            self.running = False
-
-    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
-        """Operators commit; a task that waited for this checkpoint finishes."""
-        self.running = True
-        try:
-            for chained in self.chain:
-                self.at_work = chained
-                chained.notify_checkpoint_complete(checkpoint_id)
-            self.at_work = None
-            if self._last_checkpoint is not None and checkpoint_id >= self._last_checkpoint:
-                self._finish()
-        finally:
-            self.running = False
-
-    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
-        """The checkpoint is aborted; a job that was to stop with it continues."""
-        if self.suspended and checkpoint_id == self._last_checkpoint:
-            self.suspended = False
-            self._last_checkpoint = None
-        if self._drain_barrier is not None and checkpoint_id == self._drain_barrier.checkpoint_id:
-            self._drain_barrier = None
-        self.snapshots.abort(checkpoint_id)
-        if self._barriers is not None:
-            self._barriers.aborted(checkpoint_id)
-        for chained in self.chain:
-            self.at_work = chained
-            chained.notify_checkpoint_aborted(checkpoint_id)
-        self.at_work = None
-
-    def call_after(self, delay: int, callback: Callable[[], None]) -> None:
-        """Calls back between batches, after a delay in milliseconds, until the task is finished."""
-        self._services.schedule_after(self, delay, callback)
-
-    def run_async(self, work: Callable[[], None]) -> None:
-        """Runs work in a thread beside the mailbox."""
-        self._services.run_async(work)
-
-    def create_files(self, barrier: CheckpointBarrier) -> SnapshotFiles:
-        """Where this task's state goes."""
-        return self._services.create_files(barrier)
-
-    def open_state_files(self) -> StateFileReader:
-        """Reads state files of earlier checkpoints; to be closed."""
-        return self._services.open_state_files()
-
-    def acknowledge(self, checkpoint_id: int, state: TaskStateSnapshot, metrics: CheckpointMetrics) -> None:
-        """Acknowledges this task's part of a checkpoint."""
-        self._services.acknowledge(self, checkpoint_id, state, metrics)
-
-    def decline(self, checkpoint_id: int, reason: str) -> None:
-        """Declines a checkpoint for this task."""
-        self._services.decline(self, checkpoint_id, reason)
 
     # -- ChainServices ------------------------------------------------------------------------------
 
@@ -617,7 +510,7 @@ class Task:
             partition = output.partition
             partition.after_batch()
             overfull |= partition.is_overfull
-        if not overfull or self._takes_snapshot:
+        if not overfull or self.checkpoints.takes_snapshot:
             # what operators emit before a barrier is bounded, and an unaligned barrier must not wait for consumers
             return
         turn = self.turn
@@ -628,6 +521,10 @@ class Task:
             turn.end()
         else:
             self._services.wait_for_room(self)
+
+    def open_state_files(self) -> StateFileReader:
+        """Reads state files of earlier checkpoints; to be closed."""
+        return self._services.open_state_files()
 
     # -- reports ------------------------------------------------------------------------------------
 
