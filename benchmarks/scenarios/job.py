@@ -175,6 +175,8 @@ class ScenarioJob:
         """Has every split emit up to that many records in all, and waits until all have arrived."""
         self.control.limit = per_split
         self.wait(lambda: self.control.positions() >= per_split * splits, f"{per_split} records of each split")
+        # sources may be done before the JobMaster knows that all tasks run: it would refuse a checkpoint
+        self.wait(self.is_running, "all tasks to run")
         self._settle()
 
     def _settle(self) -> None:

@@ -65,9 +65,7 @@ class RemoteExecutor:
         with shipped_by_value(program_roots(self._search_path)):
             serialized = serialize_job(job_graph)
         job_id = self._submit(job_graph, serialized, dependency_artifacts(configuration))
-        self._await_initialization(job_id, job_graph.job_name)
         name = job_graph.job_name
-        self._on_submit(job_id, name)  # before the job is watched: that would report its state first
         job = RemoteJob(
             self.client,
             job_id,
@@ -76,7 +74,10 @@ class RemoteExecutor:
             heartbeat=self._heartbeat,
             on_status=lambda status: self._on_status(job_id, name, status),
         )
-        self.jobs.append(job)
+        self.jobs.append(job)  # at once: whoever interrupts the program is told about it
+        self._await_initialization(job_id, name)
+        self._on_submit(job_id, name)
+        job.watch()  # from now on its state is reported
         return JobClient(job)
 
     def close(self) -> None:

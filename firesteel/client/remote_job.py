@@ -40,8 +40,8 @@ class ResultsLostError(FiresteelError):
 class RemoteJob:
     """The handle of a job's client.
 
-    A thread monitors the job until it ends, unless it is detached: then an empty result is available at once. With
-    ``heartbeat``, the cluster cancels the job when this process has ended.
+    After ``watch``, a thread monitors the job until it ends, unless it is detached: then an empty result is available
+    at once. With ``heartbeat``, the cluster cancels the job when this process has ended.
     """
 
     def __init__(
@@ -65,7 +65,10 @@ class RemoteJob:
         self._thread = threading.Thread(target=self._watch, name=f"firesteel-watch-{job_id[:8]}", daemon=True)
         if detached:
             self._result.set_result(DetachedResult(JobID(job_id)))
-        else:
+
+    def watch(self) -> None:
+        """Begins to monitor the job."""
+        if not self._detached:
             self._thread.start()
 
     def job_id(self) -> JobID:

@@ -119,8 +119,9 @@ class JobMaster:
 
 def test_the_process_of_a_slot_ends_when_its_jobmaster_falls_silent(listener: socket.socket) -> None:
     """The connection stays as it is: so it looks if the JobMaster's process is frozen."""
+    # long enough for a slot that does not get to its first heartbeat at once, as others compute
     slot = subprocess.Popen(
-        [sys.executable, "-c", SLOT, str(listener.getsockname()[1]), "2.0"],
+        [sys.executable, "-c", SLOT, str(listener.getsockname()[1]), "8.0"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -128,13 +129,15 @@ def test_the_process_of_a_slot_ends_when_its_jobmaster_falls_silent(listener: so
     )
     try:
         master = JobMaster(listener)
-        eventually(lambda: master.heartbeats >= 1)
-        master.answers = False
-        output, errors = slot.communicate(timeout=120)
-        assert slot.returncode == EXIT_CODE_GONE
-        assert "No heartbeat from the JobMaster" in errors
-        assert output == "", "it ends without asking its tasks"
-        master.connection.close()
+        try:
+            eventually(lambda: master.heartbeats >= 1)
+            master.answers = False
+            output, errors = slot.communicate(timeout=120)
+            assert slot.returncode == EXIT_CODE_GONE
+            assert "No heartbeat from the JobMaster" in errors
+            assert output == "", "it ends without asking its tasks"
+        finally:
+            master.connection.close()
     finally:
         slot.kill()
         slot.communicate()
