@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.codegen.functions import method_of
-from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import FunctionSpec
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.runtime.operators.grouped import ResultPerKeyOperator
 from firesteel.runtime.operators.inline import InlineOperator
-from firesteel.types.copying import copy_value
 
 if TYPE_CHECKING:
     from firesteel.runtime.codegen.loops import LoopWriter
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["GroupedReduceOperator", "ReduceOperator", "ReduceSpec"]
-
-_EMIT_THRESHOLD = 4096
 
 
 @dataclass(frozen=True)
@@ -83,31 +80,13 @@ class ReduceOperator(InlineOperator):
         writer.write_consumers(result)
 
 
-class GroupedReduceOperator(StreamOperator):
+class GroupedReduceOperator(ResultPerKeyOperator):
     """A reduce in a batch: one result per key, at the end of event time, as in Flink."""
 
-    emits_own_records = True
-
     def __init__(self, function: Any):
-        self.user_function = self._function = function
         self._reduce = method_of(function, "reduce")
-        self._is_rich = self._reduce is not function
         self._reduce_all: Callable[[Any, Sequence[Any]], Any] | None = getattr(function, "reduce_all", None)
-
-    def open(self, context: OperatorContext) -> None:
-        super().open(context)
-        self._results: list[Any] = []
-        self._current: Any = None
-        if self._is_rich and hasattr(self._function, "open"):
-            self._function.open(context.runtime_context)
-
-    def close(self) -> None:
-        if self._is_rich and hasattr(self._function, "close"):
-            self._function.close()
-
-    def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        """Never called: records come in groups."""
-        raise AssertionError("a reduce in a batch reads groups")
+        super().__init__(function, is_rich=self._reduce is not function)
 
     def process_group(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Reduces records into what there is of their key."""
@@ -129,17 +108,3 @@ class GroupedReduceOperator(StreamOperator):
                         hint="Return the new value; perhaps a 'return' is missing.",
                     )
         self._current = current
-
-    def end_key(self) -> None:
-        """Keeps the result of the current key."""
-        if self._current is not None:
-            self._results.append(copy_value(self._current) if self.context.copies_results else self._current)
-            self._current = None
-            if len(self._results) >= _EMIT_THRESHOLD:
-                self.end_groups()
-
-    def end_groups(self) -> None:
-        """Emits the collected results."""
-        if self._results:
-            results, self._results = self._results, []
-            self.context.emit(results, [MAX_WATERMARK] * len(results))

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firesteel.api.state import ValueStateDescriptor
-from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import FunctionSpec
 from firesteel.runtime.operators.aggregation.function import Aggregation, neutral_function
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.runtime.operators.grouped import ResultPerKeyOperator
 from firesteel.runtime.operators.inline import InlineOperator
-from firesteel.types.copying import copy_value
 
 if TYPE_CHECKING:
     from firesteel.runtime.codegen.loops import LoopWriter
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["GlobalAggregateOperator", "GlobalAggregateSpec", "GroupedAggregateOperator"]
-
-_EMIT_THRESHOLD = 4096
 
 
 @dataclass(frozen=True)
@@ -76,34 +73,17 @@ class GlobalAggregateOperator(InlineOperator):
         writer.write_consumers(result)
 
 
-class GroupedAggregateOperator(StreamOperator):
+class GroupedAggregateOperator(ResultPerKeyOperator):
     """The aggregation of a batch: one result per key, at the end of event time.
 
     Its input has partial results, or the records themselves.
     """
 
-    emits_own_records = True
-
     def __init__(self, function: Any, *, reads_partials: bool):
-        self.user_function = self._function = function
         self._aggregation = Aggregation(function)
         self._reads_partials = reads_partials
-        self._is_rich = self._aggregation.add is not function
-
-    def open(self, context: OperatorContext) -> None:
-        super().open(context)
-        self._results: list[Any] = []
-        self._current: Any = None
-        if self._is_rich and hasattr(self._function, "open"):
-            self._function.open(context.runtime_context)
-
-    def close(self) -> None:
-        if self._is_rich and hasattr(self._function, "close"):
-            self._function.close()
-
-    def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        """Never called: records come in groups."""
-        raise AssertionError("an aggregation in a batch reads groups")
+        self.get_result = self._aggregation.get_result
+        super().__init__(function, is_rich=self._aggregation.add is not function)
 
     def process_group(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Aggregates records of the current key."""
@@ -115,20 +95,3 @@ class GroupedAggregateOperator(StreamOperator):
             for value in values:
                 current = aggregation.first_of(value) if current is None else aggregation.add_to(current, value)
         self._current = current
-
-    def end_key(self) -> None:
-        """Keeps the result of the current key."""
-        current, self._current = self._current, None
-        if current is None:
-            return
-        get_result = self._aggregation.get_result
-        result = current if get_result is None else get_result(current)
-        self._results.append(copy_value(result) if self.context.copies_results else result)
-        if len(self._results) >= _EMIT_THRESHOLD:
-            self.end_groups()
-
-    def end_groups(self) -> None:
-        """Emits the collected results."""
-        if self._results:
-            results, self._results = self._results, []
-            self.context.emit(results, [MAX_WATERMARK] * len(results))

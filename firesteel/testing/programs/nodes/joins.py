@@ -12,7 +12,7 @@ from firesteel.testing.programs.keys import KEY_KINDS, KeyOf
 from firesteel.testing.programs.nodes.connects import joined
 from firesteel.testing.programs.nodes.steps import GRID
 from firesteel.testing.programs.oracle.flow import Flow, Mode, Record, copied
-from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, StreamType
+from firesteel.testing.programs.program import EventTime, Misfit, Node, Ref, Sketch, StreamType
 from firesteel.testing.programs.records import MUTABLE_SHAPES, SHAPES, change, fields, make
 from firesteel.testing.programs.running.building import Site
 from firesteel.testing.programs.running.faults import Trip, step
@@ -49,12 +49,41 @@ class _Join(Node):
     """What both kinds of joins share."""
 
     keys: tuple[KeyOf, KeyOf]
+    function: Any
+
+    @property
+    def mutates(self) -> bool:
+        """Whether it changes the records of a pair or a window."""
+        changes: bool = self.function.changes
+        return changes
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The function and the key selectors."""
+        return ("", "key", "key2")
 
     @staticmethod
     def draw_inputs(sketch: Sketch) -> Any:
         """Two streams of which no record is late."""
         refs = sketch.pick(_is_safe), sketch.pick(_is_safe)
         return None if None in refs else refs
+
+    @staticmethod
+    def draw_place(sketch: Sketch, refs: tuple[Ref, Ref], key: str) -> dict[str, Any]:
+        """Draws what a join of two streams by a kind of key has, whatever it does."""
+        return {
+            "id": sketch.next_id,
+            "inputs": refs,
+            "parallelism": sketch.draw_width(),
+            "chain": sketch.draw_chain(),
+            "keys": (KeyOf(key), KeyOf(key)),
+        }
+
+    @staticmethod
+    def draw_function(sketch: Sketch, refs: tuple[Ref, Ref]) -> tuple[str, bool]:
+        """Draws the shape of results, and whether the function changes what it gets."""
+        shapes = [sketch.types[ref].shape for ref in refs]
+        return sketch.rng.choice(SHAPES), MUTABLE_SHAPES.issuperset(shapes) and sketch.rng.random() < 0.6
 
     def groups(self, inputs: Sequence[Flow]) -> Iterator[tuple[list[Record], list[Record]]]:
         """The records of both inputs for each key."""
@@ -96,27 +125,12 @@ class IntervalJoin(_Join):
         rng = sketch.rng
         key = rng.choice(KEY_KINDS)
         lower = rng.randrange(-3, 3) * GRID // 2
-        shapes = [sketch.types[ref].shape for ref in refs]
         return cls(
-            id=sketch.next_id,
-            inputs=refs,
-            parallelism=sketch.draw_width(),
-            chain=sketch.draw_chain(),
-            keys=(KeyOf(key), KeyOf(key)),
+            **cls.draw_place(sketch, refs, key),
             lower=lower,
             upper=lower + rng.choice((0, 1, GRID, 4 * GRID)),
-            function=Combine(rng.choice(SHAPES), MUTABLE_SHAPES.issuperset(shapes) and rng.random() < 0.6),
+            function=Combine(*cls.draw_function(sketch, refs)),
         )
-
-    @property
-    def mutates(self) -> bool:
-        """Whether it changes the records of a pair."""
-        return self.function.changes
-
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """The function and the key selectors."""
-        return ("", "key", "key2")
 
     def infer(self, inputs: Sequence[StreamType]) -> Mapping[str, StreamType]:
         """Pairs come in any order."""
@@ -191,33 +205,18 @@ class WindowCoGroup(_Join):
             return None
         rng = sketch.rng
         key = rng.choice(KEY_KINDS)
-        shapes = [sketch.types[ref].shape for ref in refs]
         return cls(
-            id=sketch.next_id,
-            inputs=refs,
-            parallelism=sketch.draw_width(),
-            chain=sketch.draw_chain(),
-            keys=(KeyOf(key), KeyOf(key)),
+            **cls.draw_place(sketch, refs, key),
             size=GRID,
             lateness=rng.choice((0, 0, GRID)),
             evicts=rng.random() < 0.5,
-            function=SumBoth(rng.choice(SHAPES), MUTABLE_SHAPES.issuperset(shapes) and rng.random() < 0.6),
+            function=SumBoth(*cls.draw_function(sketch, refs)),
         )
-
-    @property
-    def mutates(self) -> bool:
-        """Whether it changes the records of a window."""
-        return self.function.changes
 
     @property
     def waits_for_time(self) -> bool:
         """Results come with watermarks."""
         return True
-
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """The function and the key selectors."""
-        return ("", "key", "key2")
 
     def infer(self, inputs: Sequence[StreamType]) -> Mapping[str, StreamType]:
         """Windows of a key come in the order of time."""
