@@ -11,6 +11,7 @@ A public method of the API that reads an option only returns what the program ha
 from __future__ import annotations
 
 import ast
+import re
 from collections import ChainMap, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ SETTERS = {"set", "_set", "remove_config", "setdefault"}
 LOOKUPS = {"get", "get_string", "get_integer", "get_boolean", "get_float", "get_bytearray", "contains_key"}
 
 Bindings = MutableMapping[str, str]
+
+_WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r"[\"']([\w.-]+)[\"']")
 
 
 @dataclass(frozen=True, order=True)
@@ -65,7 +69,8 @@ def option_names() -> dict[str, str]:
     }
 
 
-def readers() -> dict[str, list[str]]:
+@cache
+def readers() -> Mapping[str, list[str]]:
     """The packages in which an option takes effect, by its key."""
     modules = {name: path.read_text(encoding="utf-8") for name, path in _modules()}
     return readers_in(modules)
@@ -83,10 +88,30 @@ def readers_in(modules: Mapping[str, str]) -> dict[str, list[str]]:
 
 def find_reads(modules: Mapping[str, str]) -> list[Read]:
     """Every read in the texts of modules by name, except in those that declare options."""
-    declaring = {owner.__name__ for owner in OWNERS}
-    trees = {name: ast.parse(text) for name, text in modules.items() if name not in declaring}
+    trees = _trees(modules)
     exported = {name: dict(_imported_names(tree.body)) for name, tree in trees.items()}
     return sorted(read for name, tree in trees.items() for read in _Visitor(name, tree, exported).reads)
+
+
+def _trees(modules: Mapping[str, str]) -> dict[str, ast.Module]:
+    """Parses the modules that mention an option, its key, or a module of options: all of them would take seconds."""
+    declaring = {owner.__name__ for owner in OWNERS}
+    left = {name: text for name, text in modules.items() if name not in declaring}
+    trees: dict[str, ast.Module] = {}
+    keys = set(option_names().values())
+    names = {name.rpartition(".")[2] for name in (*option_names(), *declaring)}
+    while names:
+        parsed = {
+            name: ast.parse(text)
+            for name, text in left.items()
+            if not names.isdisjoint(_WORD.findall(text)) or not keys.isdisjoint(_QUOTED.findall(text))
+        }
+        left = {name: text for name, text in left.items() if name not in parsed}
+        trees |= parsed
+        # what they import under another name, other modules may import from them
+        bound = (pair for tree in parsed.values() for pair in _imported_names(tree.body))
+        names = {alias for alias, name in bound if name.rpartition(".")[2] in names} - names
+    return trees
 
 
 def _modules() -> Iterator[tuple[str, Path]]:

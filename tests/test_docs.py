@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -132,23 +133,23 @@ def check_command(command: str) -> None:
     if program == "make":
         assert set(words[1:]) <= make_targets(), command
         if words[1:] == ["help"]:
-            run_command(words)
+            run_command(*words)
     elif program in ("python", "python3") and words[1] == "-m":
         module = words[2]
         if module.startswith("examples."):
             assert (ROOT / f"{module.replace('.', '/')}.py").exists(), command
             if "--help" in words:
-                run_command([sys.executable, *words[1:]])
+                run_command(sys.executable, *words[1:])
         else:
             known = ("benchmarks", "pytest", "firesteel.testing.programs", "firesteel.testing.simulation")
             assert module in known, f"unknown command: {command}"
     elif program in ("python", "python3"):
         assert (ROOT / words[1]).exists(), command
-        run_command([sys.executable, *words[1:], "--check"])
+        run_command(sys.executable, *words[1:], "--check")
     elif program == "firesteel":
         # tests/unit/cli runs these commands; here it is enough that they exist
         verb = words[1:3] if words[1] == "savepoint" else words[1:2]
-        run_command([sys.executable, "-m", "firesteel", *verb, "--help"])
+        run_command(sys.executable, "-m", "firesteel", *verb, "--help")
     elif program == "curl":
         check_endpoint(words)
     elif program == "openssl":
@@ -168,7 +169,8 @@ def check_endpoint(words: list[str]) -> None:
     Router(Route(endpoint, dict) for endpoint in all_endpoints()).match(method, path)
 
 
-def run_command(words: list[str]) -> str:
+@cache
+def run_command(*words: str) -> str:
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
@@ -186,7 +188,7 @@ def test_readme_has_exactly_three_commands() -> None:
 
 
 def test_make_help_lists_every_target() -> None:
-    listed = {line.split()[0] for line in run_command(["make", "--no-print-directory", "help"]).splitlines()}
+    listed = {line.split()[0] for line in run_command("make", "--no-print-directory", "help").splitlines()}
     rules = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert listed == {rule for rule in rules if not rule.startswith("check-")}
 

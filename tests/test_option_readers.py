@@ -19,12 +19,11 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import generate_docs  # noqa: E402
 import option_readers  # noqa: E402
 
-READ_BY = option_readers.readers()
 S3_TIMEOUT = "s3.upload.timeout"
 
 
 def test_what_nothing_reads_has_a_reason() -> None:
-    unread = {key for key, packages in READ_BY.items() if not packages}
+    unread = {key for key, packages in option_readers.readers().items() if not packages}
     explained = set(generate_docs.WITHOUT_EFFECT)
     where = "WITHOUT_EFFECT in scripts/generate_docs.py"
     assert not unread - explained, f"nothing reads these options: use them, or give the reason in {where}"
@@ -35,7 +34,7 @@ def test_the_page_has_each_option_in_its_section() -> None:
     page = generate_docs.configuration_page()
     in_effect, _, without = page.partition("## Accepted without effect")
     shown = [set(re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)) for section in (in_effect, without)]
-    assert shown[0] == {key for key, packages in READ_BY.items() if packages}
+    assert shown[0] == {key for key, packages in option_readers.readers().items() if packages}
     assert shown[1] == {option.key for option in all_options()} - shown[0]
 
 
@@ -120,5 +119,6 @@ def test_what_a_job_reads_is_shown_as_read(backend: str, tmp_path: Path, monkeyp
     with env.from_collection(list(range(50))).key_by(lambda n: n % 3).sum().execute_and_collect() as results:
         assert len(list(results)) == 50
     assert len(observed) > 30
-    missing = {(key, package) for key, package in observed if key in READ_BY and package not in READ_BY[key]}
+    read_by = option_readers.readers()
+    missing = {(key, package) for key, package in observed if key in read_by and package not in read_by[key]}
     assert not missing

@@ -16,7 +16,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support.processes import command_line, descendants, is_of_worker_daemon, listening_processes, own_open_files
+from tests.support.processes import (
+    command_line,
+    descendants,
+    has_children,
+    is_of_worker_daemon,
+    listening_processes,
+    own_open_files,
+)
 
 __all__ = ["Holdings", "LeakError", "leaks_since"]
 
@@ -44,7 +51,7 @@ class Holdings:
         """Takes stock."""
         return cls(
             frozenset(threading.enumerate()),
-            frozenset(descendants(os.getpid())),
+            frozenset(descendants(os.getpid())) if has_children() else frozenset(),
             own_open_files(),
             frozenset(name for name in os.listdir(tempfile.gettempdir()) if name.startswith(PREFIX)),  # noqa: PTH208
         )

@@ -13,6 +13,8 @@ import lzma
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,8 @@ DISAGREED: tuple[int, ...] = (1426, 3496)
 """Seeds of cases for which Firesteel once gave something else than Flink; they are recorded whatever the range."""
 
 
-def read_recorded() -> list[dict[str, Any]]:
+@cache
+def read_recorded() -> Sequence[dict[str, Any]]:
     """Returns the recorded cases, each with what flink-cep gave as ``expected``."""
     with lzma.open(RECORDED, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
