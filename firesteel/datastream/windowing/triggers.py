@@ -207,6 +207,39 @@ class _ContinuousTrigger(Trigger[T, TimeWindow]):
         """Yes."""
         return True
 
+    def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:
+        """Continues with the earliest next firing time of the merged windows."""
+        ctx.merge_partitioned_state(self.state_desc)
+        next_time = self._fire_time(ctx).get()
+        if next_time is not None:
+            self._register_timer(next_time, ctx)
+
+    def clear(self, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
+        """Deletes the timer and the state."""
+        state = self._fire_time(ctx)
+        next_time = state.get()
+        if next_time is not None:
+            self._delete_timer(next_time, ctx)
+            state.clear()
+
+    def _on_interval(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
+        """Fires if the interval has ended, and begins the next one."""
+        state = self._fire_time(ctx)
+        if state.get() == time:
+            state.clear()
+            self._register_next(time, window, ctx)
+            return TriggerResult.FIRE
+        return TriggerResult.CONTINUE
+
+    @abstractmethod
+    def _register_timer(self, time: int, ctx: Trigger.TriggerContext) -> None: ...
+
+    @abstractmethod
+    def _delete_timer(self, time: int, ctx: Trigger.TriggerContext) -> None: ...
+
+    @abstractmethod
+    def _register_next(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> None: ...
+
     def _fire_time(self, ctx: Trigger.TriggerContext) -> Any:
         return ctx.get_partitioned_state(self.state_desc)
 
@@ -249,27 +282,13 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger[T]):
         """Fires at the end of the window and at each interval, for which it sets the next timer."""
         if time == window.max_timestamp():
             return TriggerResult.FIRE
-        state = self._fire_time(ctx)
-        if state.get() == time:
-            state.clear()
-            self._register_next(time, window, ctx)
-            return TriggerResult.FIRE
-        return TriggerResult.CONTINUE
+        return self._on_interval(time, window, ctx)
 
-    def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:
-        """Continues with the earliest next firing time of the merged windows."""
-        ctx.merge_partitioned_state(self.state_desc)
-        next_time = self._fire_time(ctx).get()
-        if next_time is not None:
-            ctx.register_event_time_timer(next_time)
+    def _register_timer(self, time: int, ctx: Trigger.TriggerContext) -> None:
+        ctx.register_event_time_timer(time)
 
-    def clear(self, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
-        """Deletes the timer and the state."""
-        state = self._fire_time(ctx)
-        next_time = state.get()
-        if next_time is not None:
-            ctx.delete_event_time_timer(next_time)
-            state.clear()
+    def _delete_timer(self, time: int, ctx: Trigger.TriggerContext) -> None:
+        ctx.delete_event_time_timer(time)
 
     def _register_next(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
         next_time = self._next_fire_time(time, window)
@@ -304,31 +323,17 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger[T]):
 
     def on_processing_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Fires at each interval, and sets the next timer."""
-        state = self._fire_time(ctx)
-        if state.get() == time:
-            state.clear()
-            self._register_next(time, window, ctx)
-            return TriggerResult.FIRE
-        return TriggerResult.CONTINUE
+        return self._on_interval(time, window, ctx)
 
     def on_event_time(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> TriggerResult:
         """Does nothing."""
         return TriggerResult.CONTINUE
 
-    def on_merge(self, window: TimeWindow, ctx: Trigger.OnMergeContext) -> None:
-        """Continues with the earliest next firing time of the merged windows."""
-        ctx.merge_partitioned_state(self.state_desc)
-        next_time = self._fire_time(ctx).get()
-        if next_time is not None:
-            ctx.register_processing_time_timer(next_time)
+    def _register_timer(self, time: int, ctx: Trigger.TriggerContext) -> None:
+        ctx.register_processing_time_timer(time)
 
-    def clear(self, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
-        """Deletes the timer and the state."""
-        state = self._fire_time(ctx)
-        next_time = state.get()
-        if next_time is not None:
-            ctx.delete_processing_time_timer(next_time)
-            state.clear()
+    def _delete_timer(self, time: int, ctx: Trigger.TriggerContext) -> None:
+        ctx.delete_processing_time_timer(time)
 
     def _register_next(self, time: int, window: TimeWindow, ctx: Trigger.TriggerContext) -> None:
         next_time = self._next_fire_time(time, window)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
-from firesteel.common import Configuration, WatermarkStrategy
+from firesteel.common import WatermarkStrategy
 from firesteel.common.errors import JobCancelledError, TaskFailure
 from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
@@ -25,22 +25,9 @@ from firesteel.runtime.model.messages import TaskStateChanged
 from firesteel.spi import execution_traits
 from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
 from tests.support.epochs.executions import executed_as
+from tests.support.epochs.passing_on import graph_of
 
 SOURCE_ROWS = 5
-
-
-def graph_of(build: Callable[[StreamExecutionEnvironment], Any], parallelism: int = 2) -> JobGraph:
-    graphs: list[JobGraph] = []
-
-    class Capture:
-        def execute(self, job_graph: JobGraph, configuration: Configuration) -> Any:
-            graphs.append(job_graph)
-
-    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(parallelism)
-    env._executor = Capture()
-    build(env)
-    env.execute_async("stages")
-    return graphs[0]
 
 
 def two_stages(parallelism: int = 2) -> JobGraph:

@@ -44,6 +44,7 @@ from tests.support.jobs.running_jobs import (
     files_in,
     metadata_of,
     no_job_goes_on,  # noqa: F401 - a fixture
+    number_pairs,
     numbered,
     pairs,
     phases,
@@ -53,10 +54,6 @@ from tests.support.jobs.running_jobs import (
 
 every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 IN_FILES = {"execution__checkpointing__data_inline_threshold": "0 b"}
-
-
-def number_pairs(env: Any, items: list[Any], **options: Any) -> Any:
-    return source(env, items, **options).key_by(lambda pair: pair[0]).process(Numbered()).uid("numbered")
 
 
 @pytest.fixture

@@ -19,17 +19,16 @@ from firesteel.testing import ABORT, eventually
 from firesteel.testing.in_process import InProcessExecutor
 from tests.support.jobs.running_jobs import (
     HOUR,
-    Numbered,
     RunningJob,
     clock_of_today,
     environment,
     files_in,
     metadata_of,
     no_job_goes_on,  # noqa: F401 - a fixture
+    number_pairs,
     numbered,
     pairs,
     phases,
-    source,
     start,
     warning,
 )
@@ -38,10 +37,6 @@ every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 RETENTION = "execution__checkpointing__externalized_checkpoint_retention"
 RETAINED = {RETENTION: "RETAIN_ON_CANCELLATION"}
 IN_FILES = {"execution__checkpointing__data_inline_threshold": "0 b"}
-
-
-def number_pairs(env: Any, items: list[Any], **options: Any) -> Any:
-    return source(env, items, **options).key_by(lambda pair: pair[0]).process(Numbered()).uid("numbered")
 
 
 def needed_by(directory: Path) -> set[str]:

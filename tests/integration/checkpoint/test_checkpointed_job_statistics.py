@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 from firesteel.testing import ABORT, eventually
 from tests.support.jobs.running_jobs import (
@@ -17,15 +16,12 @@ from tests.support.jobs.running_jobs import (
     files_in,
     metadata_of,
     no_job_goes_on,  # noqa: F401 - a fixture
+    number_pairs,
     pairs,
     phases,
     source,
     start,
 )
-
-
-def number_pairs(env: Any, items: list[Any], **options: Any) -> Any:
-    return source(env, items, **options).key_by(lambda pair: pair[0]).process(Numbered()).uid("numbered")
 
 
 def test_sizes_durations_and_subtasks(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from tests.support.jobs.running_jobs import (
     files_in,
     metadata_of,
     no_job_goes_on,  # noqa: F401 - a fixture
+    number_pairs,
     numbered,
     pairs,
     phases,
@@ -46,10 +47,6 @@ every_backend = pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 WITHOUT_CHECKPOINTS = {"execution__checkpointing__interval": ""}
 RETAINED = {"execution__checkpointing__externalized_checkpoint_retention": "RETAIN_ON_CANCELLATION"}
 CLAIM = {"execution__state_recovery__claim_mode": "CLAIM"}
-
-
-def number_pairs(env: Any, items: list[Any], **options: Any) -> Any:
-    return source(env, items, **options).key_by(lambda pair: pair[0]).process(Numbered()).uid("numbered")
 
 
 def lines_in(directory: Path) -> list[str]:

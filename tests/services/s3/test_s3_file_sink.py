@@ -11,7 +11,6 @@ import signal
 import socket
 import urllib.request
 import uuid
-from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -207,24 +206,7 @@ def test_random_failures(bucket, seed):
     chance = random.Random(seed)
     policy = chance.choice([ON_CHECKPOINT, STAY_OPEN, RollingPolicy.default_rolling_policy(part_size=12)])
     job = text_job(bucket, policy, chance.randint(1, 3), more=LARGE * (seed % 3 == 0))
-    for _ in range(15):
-        step = chance.random()
-        if step < 0.5:
-            job.write(chance.randint(1, 4))
-        elif step < 0.8:
-            snapshot = job.snapshot()
-            job.write(chance.randint(0, 2))
-            if chance.random() < 0.8:
-                job.complete(snapshot, notify=chance.randint(0, len(job.subtasks)))
-        else:
-            job.restart(chance.randint(1, 3))
-        seen = Counter(bucket.numbers())
-        assert not seen or max(seen.values()) == 1
-        assert set(seen) <= set(range(job.completed[0] if job.completed else 0))
-    job.write(1)
-    total = job.position
-    job.finish()
-    assert bucket.numbers() == list(range(total))
+    job.run_at_random(chance, 15, bucket.numbers, most=4)
     assert bucket.open_uploads() == []
 
 

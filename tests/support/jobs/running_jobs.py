@@ -39,6 +39,7 @@ __all__ = [
     "files_in",
     "metadata_of",
     "no_job_goes_on",
+    "number_pairs",
     "numbered",
     "pairs",
     "phases",
@@ -193,6 +194,11 @@ class Slow(MapFunction):
 def pairs(first: int, stop: int, keys: int = 5) -> list[tuple[str, int]]:
     """Numbers, each with one of a few keys."""
     return [(f"k{number % keys}", number) for number in range(first, stop)]
+
+
+def number_pairs(env: StreamExecutionEnvironment, items: Sequence[Any], **options: Any) -> DataStream[Any]:
+    """A stream that numbers the pairs of each key."""
+    return source(env, items, **options).key_by(lambda pair: pair[0]).process(Numbered()).uid("numbered")
 
 
 def numbered(values: Iterable[tuple[str, int]]) -> Counter[Any]:

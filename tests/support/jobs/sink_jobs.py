@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.spi.sink import Sink
@@ -85,6 +87,33 @@ class SinkJob:
             harness.finish()
         self.checkpoint()
         self.kill()
+
+    def run_at_random(
+        self, chance: random.Random, steps: int, visible: Callable[[], Sequence[int]], most: int = 6
+    ) -> None:
+        """Checkpoints that abort, complete unheard, are heard of by some; failures; other parallelisms: all at random.
+
+        After each step, every number that is visible is so once, and belongs to a complete checkpoint. At the end, all
+        are visible. At most so many are written at a time.
+        """
+        for _ in range(steps):
+            step = chance.random()
+            if step < 0.5:
+                self.write(chance.randint(1, most))
+            elif step < 0.8:
+                snapshot = self.snapshot()
+                self.write(chance.randint(0, most // 2))
+                if chance.random() < 0.8:
+                    self.complete(snapshot, notify=chance.randint(0, len(self.subtasks)))
+            else:
+                self.restart(chance.randint(1, 3))
+            seen = Counter(visible())
+            assert not seen or max(seen.values()) == 1
+            assert set(seen) <= set(range(self.completed[0] if self.completed else 0))
+        self.write(1)
+        total = self.position
+        self.finish()
+        assert visible() == list(range(total))
 
 
 def committables_of(snapshot: Any) -> list[Any]:

@@ -33,6 +33,22 @@ class Average(AggregateFunction):
         return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
 
 
+class Collect(AggregateFunction):
+    """Keeps the numbers, and gives their sum."""
+
+    def create_accumulator(self) -> list[int]:
+        return []
+
+    def add(self, value: int, accumulator: list[int]) -> list[int]:
+        return [*accumulator, value]
+
+    def get_result(self, accumulator: list[int]) -> int:
+        return sum(accumulator)
+
+    def merge(self, acc_a: list[int], acc_b: list[int]) -> list[int]:
+        return acc_a + acc_b
+
+
 VALUE = ValueStateDescriptor("value")
 LIST = ListStateDescriptor("list")
 MAP = MapStateDescriptor("map")

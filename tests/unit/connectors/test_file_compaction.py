@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import random
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -89,24 +88,7 @@ def test_random_failures(tmp_path: Path, seed: int) -> None:
         bucket_assigner=chance.choice([Modulo(), BucketAssigner.base_path_bucket_assigner()]),
         compaction=(chance.choice([strategy(1), strategy(3), strategy(size=30), strategy(4, 10)]), CONCATENATED),
     )
-    for _ in range(30):
-        step = chance.random()
-        if step < 0.5:
-            job.write(chance.randint(1, 6))
-        elif step < 0.8:
-            snapshot = job.snapshot()
-            job.write(chance.randint(0, 3))
-            if chance.random() < 0.8:
-                job.complete(snapshot, notify=chance.randint(0, len(job.subtasks)))
-        else:
-            job.restart(chance.randint(1, 3))
-        seen = Counter(visible(tmp_path))
-        assert not seen or max(seen.values()) == 1
-        assert set(seen) <= set(range(job.completed[0] if job.completed else 0))
-    job.write(1)
-    total = job.position
-    job.finish()
-    assert visible(tmp_path) == list(range(total))
+    job.run_at_random(chance, 30, lambda: visible(tmp_path))
     assert hidden(tmp_path) == []
 
 

@@ -100,21 +100,7 @@ NAMES = [
 def test_nothing_is_lost_and_nothing_comes_twice(fakes, sources, name):
     source, key = sources[name]
     for seed in range(4):
-        chance = random.Random(f"{name}{seed}")
-        parallelism = chance.randint(1, 3)
-        harness = fakes.SourceHarness(source, parallelism)
-        seen = []
-        for _ in range(8):
-            for _ in range(chance.randint(0, 6)):
-                subtask = chance.randrange(parallelism)
-                if not harness.ended[subtask]:
-                    harness.poll(subtask, max_records=chance.choice([1, 3, 17]))
-            seen += harness.records
-            parallelism = chance.randint(1, 3)
-            following = harness.restored(parallelism)
-            harness.close()
-            harness = following
-        seen += harness.run().records
+        seen = fakes.SourceHarness.read_with_failures(source, random.Random(f"{name}{seed}"), 8, 3)
         assert sorted(record[key] for record in seen) == list(range(200))
 
 

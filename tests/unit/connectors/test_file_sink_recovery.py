@@ -355,28 +355,9 @@ def test_a_pending_file_that_was_changed_is_not_committed(out):
 
 @pytest.mark.parametrize("seed", range(15))
 def test_random_failures(out, seed):
-    """Checkpoints that abort, complete unheard, are heard of by some; failures; other parallelisms: all at random."""
     chance = random.Random(seed)
     policy = chance.choice([ON_CHECKPOINT, STAY_OPEN, RollingPolicy.default_rolling_policy(part_size=12)])
     buckets = chance.choice([Modulo(), BucketAssigner.base_path_bucket_assigner()])
     job = Job(out, policy, parallelism=chance.randint(1, 3), bucket_assigner=buckets)
-    for _ in range(30):
-        step = chance.random()
-        if step < 0.5:
-            job.write(chance.randint(1, 6))
-        elif step < 0.8:
-            snapshot = job.snapshot()
-            job.write(chance.randint(0, 3))
-            if chance.random() < 0.8:
-                job.complete(snapshot, notify=chance.randint(0, len(job.subtasks)))
-        else:
-            job.restart(chance.randint(1, 3))
-        seen = Counter(visible(out))
-        assert not seen or max(seen.values()) == 1
-        done = job.completed[0] if job.completed else 0
-        assert set(seen) <= set(range(done))
-    job.write(1)
-    total = job.position
-    job.finish()
-    assert visible(out) == list(range(total))
+    job.run_at_random(chance, 30, lambda: visible(out))
     assert hidden(out) == []

@@ -68,21 +68,7 @@ def sources(tmp_path):
 )
 def test_nothing_is_lost_and_nothing_comes_twice(fakes, sources, name, seed):
     source, expected = sources[name]
-    chance = random.Random(f"{name}{seed}")
-    parallelism = chance.randint(1, 4)
-    harness = fakes.SourceHarness(source, parallelism)
-    seen = []
-    for _ in range(10):
-        for _ in range(chance.randint(0, 6)):
-            subtask = chance.randrange(parallelism)
-            if not harness.ended[subtask]:
-                harness.poll(subtask, max_records=chance.choice([1, 3, 17]))
-        seen += harness.records
-        parallelism = chance.randint(1, 4)
-        following = harness.restored(parallelism)
-        harness.close()
-        harness = following
-    seen += harness.run().records
+    seen = fakes.SourceHarness.read_with_failures(source, random.Random(f"{name}{seed}"), 10, 4)
     assert sorted(seen) == sorted(expected)
 
 

@@ -17,30 +17,16 @@ from firesteel.api.state import (
 )
 from firesteel.common.errors import StateIncompatibleError
 from firesteel.common.time import Duration, Time
-from firesteel.datastream.functions import AggregateFunction
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.model.state_handles import KeyedStateHandle
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.testing import FakeClock
+from tests.support.state.keyed_states import Collect
 from tests.support.state.memory_files import MemorySnapshotFiles, MemoryStateFileReader, MemoryStore
 
 TTL = 10
 UpdateType, Visibility = StateTtlConfig.UpdateType, StateTtlConfig.StateVisibility
-
-
-class Sum(AggregateFunction):
-    def create_accumulator(self) -> list[int]:
-        return []
-
-    def add(self, value: int, accumulator: list[int]) -> list[int]:
-        return [*accumulator, value]
-
-    def get_result(self, accumulator: list[int]) -> int:
-        return sum(accumulator)
-
-    def merge(self, acc_a: list[int], acc_b: list[int]) -> list[int]:
-        return acc_a + acc_b
 
 
 def ttl(
@@ -87,7 +73,7 @@ class Bench:
             "list": lambda: ListStateDescriptor("s"),
             "map": lambda: MapStateDescriptor("s"),
             "reducing": lambda: ReducingStateDescriptor("s", lambda a, b: a + b),
-            "aggregating": lambda: AggregatingStateDescriptor("s", Sum()),
+            "aggregating": lambda: AggregatingStateDescriptor("s", Collect()),
         }[kind]()
         if config is not None:
             descriptor.enable_time_to_live(config)

@@ -26,6 +26,7 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.model.state_handles import KeyedStateHandle
 from tests.support.state.keyed_backends import Workbench
+from tests.support.state.keyed_states import Collect
 from tests.support.state.memory_files import MemorySnapshotFiles, paths_of
 
 MAX = 8
@@ -38,20 +39,6 @@ KINDS = [SnapshotKind.CHECKPOINT] * 4 + [
     SnapshotKind.SAVEPOINT,
     SnapshotKind.NATIVE_SAVEPOINT,
 ]
-
-
-class Collect:
-    def create_accumulator(self) -> list[int]:
-        return []
-
-    def add(self, value: int, accumulator: list[int]) -> list[int]:
-        return [*accumulator, value]
-
-    def get_result(self, accumulator: list[int]) -> int:
-        return sum(accumulator)
-
-    def merge(self, a: list[int], b: list[int]) -> list[int]:
-        return a + b
 
 
 DESCRIPTORS: dict[str, Any] = {

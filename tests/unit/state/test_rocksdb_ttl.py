@@ -20,6 +20,7 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.state.rocksdb.stamped import SWEEP_ROWS
 from firesteel.testing import FakeClock
 from tests.support.state.keyed_backends import Workbench
+from tests.support.state.keyed_states import Collect
 
 TTL = 10
 KINDS = ["value", "list", "map", "reducing", "aggregating"]
@@ -27,20 +28,6 @@ UpdateType, Visibility = StateTtlConfig.UpdateType, StateTtlConfig.StateVisibili
 Make = Callable[..., "ExpiringState"]
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
-
-
-class Collect:
-    def create_accumulator(self) -> list[int]:
-        return []
-
-    def add(self, value: int, accumulator: list[int]) -> list[int]:
-        return [*accumulator, value]
-
-    def get_result(self, accumulator: list[int]) -> int:
-        return sum(accumulator)
-
-    def merge(self, a: list[int], b: list[int]) -> list[int]:
-        return a + b
 
 
 def ttl(
