@@ -13,8 +13,8 @@ help: ## List every target
 demo: check-java $(STAMP) ## Run the example job: spend per customer in five-minute windows, on embedded Spark
 	@$(BIN)/python -m examples.demo
 
-test: check-java $(STAMP) ## Check style and types, then run every test
-	@$(MAKE) --no-print-directory lint types
+test: check-java $(STAMP) ## Check style, then types beside every test
+	@$(MAKE) --no-print-directory lint
 	@$(BIN)/python scripts/run_tests.py $(ARGS)
 
 test-versions: check-java ## Run unit and integration tests and a job on Spark with every supported Python; tests in ARGS

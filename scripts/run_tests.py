@@ -1,7 +1,7 @@
-"""Runs all tests in several processes: clusters, Spark, servers, jobs, integration tests, and unit tests.
+"""Runs all tests in several processes: clusters, Spark, servers, jobs, integration tests, and unit tests; and mypy.
 
-Much of what they do is to wait, so a few run side by side. Arguments go to all. The exit code is that of the first part
-that failed, if any did.
+Much of what they do is to wait, so a few run side by side. Arguments go to all tests. The exit code is that of the
+first part that failed, if any did.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, NamedTuple
 
+TYPES = "types"
 PARTS = {
     "cluster": "cluster",
     "spark": "spark and not cluster",
+    TYPES: "",
     "services": "services and not spark and not cluster",
     "jobs": "not unit and not integration and not services and not spark and not cluster",
     "integration": "integration and not services and not spark and not cluster",
@@ -49,7 +51,7 @@ jvm.stdin.close()
 jvm.wait(60)
 """
 """A program that loads most of the classes that the tests' JVMs use. They are stored when its JVM ends."""
-NICE = {"integration": 3, "unit": 3, "jobs": 3}
+NICE = {"integration": 3, "unit": 3, "jobs": 3, TYPES: 3}
 """Parts that compute rather than wait: what waits for other processes goes first."""
 SEED = os.environ.get("SEED", "7")
 """Of the random order, which is the same each time: a test that fails has to do with what was changed."""
@@ -89,7 +91,7 @@ def main(arguments: Sequence[str]) -> int:
     sys.stdout.write(f"{said}, in {time.monotonic() - began:.0f} s\n")
     if failed:
         return next(iter(failed.values())).code
-    return NO_TESTS if all(outcome.code == NO_TESTS for outcome in outcomes.values()) else 0
+    return NO_TESTS if all(outcomes[name].code == NO_TESTS for name in PARTS if name != TYPES) else 0
 
 
 def _jvm_options() -> str:
@@ -113,14 +115,20 @@ def _jvm_options() -> str:
     return f"{JVM_OPTIONS} -XX:SharedArchiveFile={SHARED_CLASSES} -Xlog:disable"
 
 
-def _run(name: str, marks: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Outcome:
+def _command(name: str, marks: str, arguments: Sequence[str]) -> list[str]:
+    if name == TYPES:
+        return ["mypy"]
     names_tests = any(Path(argument.partition("::")[0]).exists() for argument in arguments)
     folders = () if names_tests else FOLDERS.get(name, OTHER_FOLDERS)
     workers = WORKERS.get(name, ())
     options = ("-q", "-p", "no:cacheprovider", f"--randomly-seed={SEED}", "-m", marks, *workers, *SLOWEST)
-    command = ["nice", "-n", str(NICE.get(name, 0)), sys.executable, "-m", "pytest", *options, *folders, *arguments]
+    return ["pytest", *options, *folders, *arguments]
+
+
+def _run(name: str, marks: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Outcome:
+    python = ["nice", "-n", str(NICE.get(name, 0)), sys.executable, "-m"]
     process = subprocess.Popen(  # noqa: S603 - a command of ours
-        command,
+        [*python, *_command(name, marks, arguments)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
