@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -47,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     global _temporary
     _temporary = Path(tempfile.mkdtemp(prefix="tests-"))
     tempfile.tempdir = os.environ["TMPDIR"] = str(_temporary)
+    gc.disable()  # until all modules are imported: hardly anything of them is garbage
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -74,6 +76,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "spark_context" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
     items.sort(key=lambda item: ("spark" in item.keywords) + 2 * ("cluster" in item.keywords))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Modules and tests stay to the end: to look at them in each collection would take a fifth of a short test."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,14 +70,11 @@ def recipes() -> list[Recipe]:
     return [Recipe(title, section) for title, section in zip(parts[1::2], parts[2::2], strict=True)]
 
 
-def run(command: str, directory: Path) -> None:
-    words = shlex.split(command)
-    if words == ["make", "docs"]:
-        words = ["python", "scripts/generate_docs.py"]
-    assert words[0] == "python", command
+def run(words: Sequence[str], directory: Path) -> str:
+    """Runs Python with arguments in a directory, and returns what it prints."""
     environment = {**os.environ, "PYTHONPATH": str(directory)}
     done = subprocess.run(
-        [sys.executable, *words[1:]],
+        [sys.executable, *words],
         cwd=directory,
         env=environment,
         capture_output=True,
@@ -84,15 +82,31 @@ def run(command: str, directory: Path) -> None:
         timeout=900,
         check=False,
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout[-8000:]}\n{done.stderr[-2000:]}"
+    assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout[-8000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class TestCommand:
+    """Tests that a recipe runs: ``python -m pytest PATHS -k EXPRESSION``."""
+
+    __test__ = False
+
+    paths: tuple[str, ...]
+    expression: str
+
+    @classmethod
+    def parse(cls, command: str) -> TestCommand:
+        words = shlex.split(command.removeprefix(PYTEST))
+        if "-k" not in words:
+            return cls(tuple(words), " or ".join(Path(path).name for path in words))
+        at = words.index("-k")
+        return cls((*words[:at], *words[at + 2 :]), words[at + 1])
 
 
 def commands() -> list[str]:
-    """Returns what the recipes run, each command once, and whole test modules together."""
-    said = dict.fromkeys(command for recipe in recipes() for command in recipe.commands())
-    modules = [command.removeprefix(PYTEST) for command in said if command.startswith(PYTEST) and " -k " not in command]
-    others = [command for command in said if command.removeprefix(PYTEST) not in modules]
-    return [*others, PYTEST + " ".join(modules)]
+    """Returns what the recipes run, each command once."""
+    return list(dict.fromkeys(command for recipe in recipes() for command in recipe.commands()))
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +121,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     touched = [str(file) for recipe in recipes() for file in recipe.follow(directory) if file.suffix == ".py"]
     for arguments in (["check"], ["format", "--check"]):
         subprocess.run([sys.executable, "-m", "ruff", *arguments, *touched], cwd=directory, check=True, timeout=300)
-    run("make docs", directory)
+    run(["scripts/generate_docs.py"], directory)
     return directory
 
 
@@ -116,7 +130,13 @@ def test_there_is_a_recipe_for_each_kind_of_extension() -> None:
     assert all(recipe.commands() for recipe in recipes())
 
 
-@pytest.mark.parametrize("command", commands())
-def test_a_command_of_the_recipes_succeeds(command: str, followed: Path) -> None:
-    if command != "make docs":
-        run(command, followed)
+def test_the_commands_of_the_recipes_succeed(followed: Path) -> None:
+    """All of them in one process: to start one takes seconds."""
+    tests = [TestCommand.parse(command) for command in commands() if command != "make docs"]
+    paths = dict.fromkeys(path for command in tests for path in command.paths)
+    expression = " or ".join(f"({command.expression})" for command in tests)
+    printed = run(["-m", "pytest", "-rp", *paths, "-k", expression], followed)
+    passed = [line for line in printed.splitlines() if line.startswith("PASSED ")]
+    for command in tests:
+        first = command.expression.partition(" ")[0]
+        assert any(first in line for line in passed), f"{first} chooses no test"
