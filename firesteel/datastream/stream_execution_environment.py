@@ -103,6 +103,10 @@ class StreamExecutionEnvironment:
         """A new environment; the configuration is copied."""
         return StreamExecutionEnvironment(configuration)
 
+    def __repr__(self) -> str:
+        operators = len(self._transformations)
+        return f"<StreamExecutionEnvironment, parallelism {self.get_parallelism()}, {operators} operators>"
+
     # ---- settings -----------------------------------------------------------------------------------
 
     def get_config(self) -> ExecutionConfig:

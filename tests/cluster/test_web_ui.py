@@ -26,6 +26,7 @@ expect = sync_api.expect
 START_S = 360.0
 
 COUNTING = """
+import logging
 import time
 from firesteel.common import Types, WatermarkStrategy
 from firesteel.connectors import DataGeneratorSource, RateLimiterStrategy
@@ -37,6 +38,12 @@ class Count(KeyedProcessFunction):
     def open(self, runtime_context):
         self.count = runtime_context.get_state(ValueStateDescriptor("seen", Types.LONG()))
         self.digits = runtime_context.get_metrics_group().counter("digits")
+        log = logging.getLogger("digits")
+        log.info("opened")
+        try:
+            1 / 0
+        except ZeroDivisionError:
+            log.exception("cannot divide")
 
     def process_element(self, value, ctx):
         self.count.update((self.count.value() or 0) + 1)
@@ -365,6 +372,43 @@ def test_an_open_failure_stays_open_when_the_next_one_comes(visit: Visit) -> Non
     expect(page.get_by_text("ValueError: at 1000")).to_be_visible()
 
 
+def test_the_log_of_a_job_is_followed_and_filtered(visit: Visit) -> None:
+    answers = WebAnswers()
+    visit.answer_with(answers)
+    page = visit.page
+    page.goto(f"{OFFLINE}/#/jobs/{JOB}")
+    page.get_by_role("navigation", name="Parts of the job").get_by_role("link", name="Log", exact=True).click()
+    expect(page.get_by_text("have not logged anything")).to_be_visible()
+    line = "2026-02-03 14:05:06,789 {}  rules [Map ({}/2)#0] - {}\n"
+    failure = line.format("ERROR", 2, "cannot divide") + "    Traceback:\n    ZeroDivisionError: division by zero\n"
+    answers.log = "".join(line.format("INFO", 1, f"record {n}") for n in range(200)) + failure
+    log = page.locator("pre.log")
+    expect(log).to_contain_text("record 0")
+    expect(page.get_by_text("203 lines")).to_be_visible()
+    at_end = "element => element.scrollHeight - element.scrollTop - element.clientHeight < 40"
+    assert log.evaluate(at_end)
+    # a reader who has scrolled up stays there when more lines come, and keeps what is selected when none do
+    log.evaluate("element => element.scrollTop = 0")
+    answers.log += line.format("INFO", 1, "<b>last</b>")
+    expect(log).to_contain_text("<b>last</b>")
+    assert log.evaluate("element => element.scrollTop") == 0
+    log.evaluate("element => getSelection().selectAllChildren(element)")
+    before = len(answers.asked)
+    eventually(lambda: page.evaluate("true") and len(answers.asked) > before + 8, timeout=START_S)
+    assert "record 0" in page.evaluate("getSelection().toString()")
+    # a line that is found comes with its traceback
+    page.get_by_label("Filter lines").fill("(2/2)")
+    expect(page.get_by_text("3 lines")).to_be_visible()
+    expect(log).to_contain_text("ZeroDivisionError")
+    page.get_by_label("Filter lines").fill("nothing like it")
+    expect(page.get_by_text("0 lines")).to_be_visible()
+    page.get_by_label("Level from").select_option("ERROR")
+    eventually(lambda: page.evaluate("true") and f"GET /jobs/{JOB}/log?level=ERROR" in answers.asked, timeout=START_S)
+    with page.expect_download() as downloaded:
+        page.get_by_role("button", name="Download").click()
+    assert downloaded.value.suggested_filename == f"{JOB}.log"
+
+
 def test_a_phone_needs_no_sideways_scrolling(browser: Any) -> None:
     for scheme in ("light", "dark"):
         with Visit(browser, width=360, height=740, scheme=scheme) as visit:
@@ -493,6 +537,12 @@ def test_a_job_from_submit_over_all_pages_and_a_savepoint_to_its_end(
     expect(page.get_by_role("img", name="Duration of checkpoints").locator("circle").first).to_be_visible()
     page.get_by_role("button", name="Details of checkpoint").first.click()
     expect(page.locator(".checkpoint-details")).to_contain_text("Count")
+    tabs.get_by_role("link", name="Log", exact=True).click()
+    log = page.locator("pre.log")
+    expect(log).to_contain_text(re.compile(r"INFO +digits \[Count .*\(1/1\)#0\] - opened"))
+    page.get_by_label("Level from").select_option("ERROR")
+    expect(log).not_to_contain_text("opened")
+    expect(log).to_contain_text("ZeroDivisionError: division by zero")
     tabs.get_by_role("link", name="State", exact=True).click()
     page.get_by_role("button", name="seen value of Count").click()
     page.locator("input[name=key]").fill("3")

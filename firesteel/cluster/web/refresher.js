@@ -6,7 +6,7 @@ import { ApiError, call, callOr, text } from './api.js';
  * @typedef {Object} Fetcher
  * @property {function(any, Object<string, any>=): Promise<any>} get The answer of an endpoint.
  * @property {function(any, any, Object<string, any>=): Promise<any>} getOr The answer, or another value where there is none.
- * @property {function(any): Promise<string>} text
+ * @property {function(any, Object<string, any>=): Promise<string>} text
  *
  * @typedef {Object} Listener
  * @property {function(Fetcher): Promise<void>} load
@@ -100,6 +100,6 @@ function fetcher(signal) {
   return {
     get: (path, query) => call(path, { ...options, query }),
     getOr: (path, otherwise, query) => callOr(path, otherwise, { ...options, query }),
-    text: (path) => text(path, options),
+    text: (path, query) => text(path, { ...options, query }),
   };
 }

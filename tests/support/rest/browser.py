@@ -57,6 +57,8 @@ class _Handler(BaseHTTPRequestHandler):
         found = self.server.answer(self.command, self.path, body)
         if found is None:
             self.close_connection = True
+        elif isinstance(found[1], str):
+            self._send(found[0], {"content-type": "text/plain; charset=UTF-8"}, found[1].encode())
         else:
             self._send(found[0], {"content-type": "application/json"}, json.dumps(found[1]).encode())
 

@@ -32,6 +32,8 @@ class WebAnswers:
         self.state = "RUNNING"
         self.failures: list[int] = []
         """When tasks failed."""
+        self.log = ""
+        """What the functions of the job have logged."""
         self.asked: list[str] = []
         self.bodies: dict[str, str] = {}
         """What was sent, by path."""
@@ -72,6 +74,8 @@ class WebAnswers:
             case ["jobs", _, "exceptions"]:
                 entries = [self._failure(at) for at in reversed(self.failures)]
                 return 200, {"exceptionHistory": {"entries": entries, "truncated": False}}
+            case ["jobs", _, "log"]:
+                return 200, self.log
             case ["jobs", _, "diagnosis"]:
                 bottleneck = {"id": vertex_id(1), "name": self._name(1)}
                 return 200, {"bottleneck": bottleneck, "explanation": "It is busy, and the one before it waits."}

@@ -52,6 +52,7 @@ def test_a_stream() -> None:
     assert "TumblingEventTimeWindows" in repr(keyed.window(TumblingEventTimeWindows.of(5000)))
     assert repr(stream.connect(stream)).count("plus") == 2
     assert repr(stream.print()) == "<DataStreamSink 'Print to Std. Out'>"
+    assert repr(env) == "<StreamExecutionEnvironment, parallelism 2, 2 operators>"
 
 
 def test_a_long_plan_is_cut() -> None:

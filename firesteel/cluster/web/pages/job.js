@@ -12,7 +12,7 @@ import { exceptionsTab } from './exceptions.js';
 import { jobActions } from './job_actions.js';
 import { configurationTab } from './job_configuration.js';
 import { graphTab } from './job_graph.js';
-import { textPart } from './logs.js';
+import { logTab } from './job_log.js';
 import { loading } from './overview.js';
 import { skewTab } from './skew.js';
 import { stateTab } from './state_query.js';
@@ -43,11 +43,6 @@ const TABS = [
   { id: 'state', title: 'State', make: stateTab },
   { id: 'configuration', title: 'Configuration', make: configurationTab },
 ];
-
-/** @param {JobContext} context @returns {Tab} */
-function logTab({ jobId }) {
-  return textPart(['jobs', jobId, 'log'], `${jobId}.log`, 'The functions of this job have not logged anything.');
-}
 
 /** @param {import('../app.js').PageContext} page @returns {import('../app.js').Page} */
 export function jobPage(page) {

@@ -24,33 +24,41 @@ function followed(element, data) {
     'scroll',
     () => (data.isFollowing = element.scrollHeight - element.scrollTop - element.clientHeight < 40),
   );
+  let shown = null;
   const show = (next) => {
-    element.textContent = next.lines;
+    // a text that has not changed stays as it is, and with it what the reader has selected
+    if (next.lines !== shown) element.textContent = shown = next.lines;
     if (data.isFollowing) element.scrollTop = element.scrollHeight;
   };
   show(data);
   return { update: show };
 }
 
+/** @param {string} text @returns {string[]} */
+const splitLines = (text) => text.split('\n');
+
 /**
  * A text that grows.
  * @param {string[]} path
  * @param {string} name Of the file that is downloaded.
  * @param {string} empty
+ * @param {{query?: function(): Object<string, any>, controls?: function(): any, split?: function(string): string[]}} [options]
+ *   What the text is asked for with, what is shown beside the filter, and what the filter chooses from.
  * @returns {Part}
  */
-export function textPart(path, name, empty) {
+export function textPart(path, name, empty, { query, controls, split = splitLines } = {}) {
   let content = null;
   const id = path.join('/');
   return {
     async load(fetcher) {
-      content = await fetcher.text(path);
+      content = await fetcher.text(path, query && query());
     },
     view() {
       if (content === null) return loading();
       const wanted = filter(`text ${id}`, 'Filter lines');
-      const all = content.replace(/\n$/, '').split('\n');
-      const matching = wanted.text ? all.filter((line) => line.toLowerCase().includes(wanted.text)) : all;
+      const all = split(content.replace(/\n$/, ''));
+      const found = wanted.text ? all.filter((part) => part.toLowerCase().includes(wanted.text)) : all;
+      const matching = splitLines(found.join('\n'));
       const shown = matching.slice(-LINES);
       const state = remembered(`follow ${id}`, { isFollowing: true, lines: '' });
       state.lines = shown.join('\n');
@@ -60,11 +68,12 @@ export function textPart(path, name, empty) {
           'div',
           { class: 'controls' },
           wanted.field,
+          controls && controls(),
           h(
             'span',
             { class: 'muted' },
             content
-              ? `${plural(matching.length, 'line')}${matching.length > shown.length ? `, the last ${count(shown.length)} shown` : ''}`
+              ? `${plural(found.length ? matching.length : 0, 'line')}${matching.length > shown.length ? `, the last ${count(shown.length)} shown` : ''}`
               : '',
           ),
           h(
@@ -155,7 +164,7 @@ export function logsPart(base, owner) {
 }
 
 /** Clicks reach the refresher through the address: the same one again. */
-const refreshSoon = () => window.dispatchEvent(new HashChangeEvent('hashchange'));
+export const refreshSoon = () => window.dispatchEvent(new HashChangeEvent('hashchange'));
 
 /** @param {string[]} path @returns {Part} */
 export function threadDumpPart(path) {
