@@ -20,7 +20,8 @@ PARALLELISMS = (1, 3)
 BATCH = {"execution.runtime-mode": "BATCH"}
 GOLDEN_OF_BATCHES = GOLDEN / "batch"
 
-every_job = pytest.mark.parametrize("name", JOB_NAMES)
+BATCH_JOBS = [name for name in JOB_NAMES if not hasattr(load_job(name), "STREAMING_ONLY")]
+every_job = pytest.mark.parametrize("name", BATCH_JOBS)
 every_parallelism = pytest.mark.parametrize("parallelism", PARALLELISMS)
 
 

@@ -14,6 +14,7 @@ MAX_MODULES = 20
 ORDERS = {
     "runtime": (
         "model",
+        "columns",
         "time",
         "codegen",
         "checkpoint",
@@ -26,6 +27,7 @@ ORDERS = {
         "operators",
         "operators/aggregation",
         "operators/async_wait",
+        "operators/columns",
         "operators/window",
         "chain",
         "failure",

@@ -262,6 +262,9 @@ class Source(ABC, Generic[SplitT]):
     """Whether a reader keeps none of the records it emits, and emits none twice. Else they are copied before a function
     gets them."""
 
+    emits_columns: bool = False
+    """Whether readers emit batches of columns: each ``values`` that they collect is a ColumnBatch."""
+
     @abstractmethod
     def get_boundedness(self) -> Boundedness:
         """Whether the source ends by itself."""

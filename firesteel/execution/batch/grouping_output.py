@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.execution.batch.column_runs import ColumnRuns, KeyDivisions, field_of_key
 from firesteel.execution.batch.columns import has_numpy
 from firesteel.execution.stages.exchange_rows import GROUPS, pack_number, pack_row
@@ -283,6 +284,13 @@ class GroupingOutput(TaskOutput):
                 len(partition.buckets) // len(descriptor.channels),
             )
             partition.gather(ColumnRuns(divisions, field, descriptor.reduction), self._divide_objects)
+
+    def use_columns(self) -> None:
+        """Refused: records of a key are grouped one by one."""
+        raise InvalidProgramError(
+            f"'{self.descriptor.consumer_name}' reads columns by key, which a batch cannot do.",
+            hint="Set execution.runtime-mode to STREAMING.",
+        )
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """Writes the lines that put one record into its bucket, or gather it to be put there."""

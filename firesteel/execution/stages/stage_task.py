@@ -19,6 +19,7 @@ from firesteel.process.event_loop import EventLoopThread
 from firesteel.runtime.chain.running_operator import RunningOperator
 from firesteel.runtime.checkpoint.files import SnapshotFiles, StateFileReader
 from firesteel.runtime.codegen.inlining import register_inline_expressions
+from firesteel.runtime.columns.wire import EncodedColumns
 from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.assigned_state import TaskRestore
@@ -274,6 +275,8 @@ class StageTask:
                     if events:
                         yield from self.row(EVENTS, index, channel, pickle.dumps(events, 5))
                         events = []
+                    if isinstance(item, EncodedColumns):
+                        item = item.to_bytes(with_schema=True)  # a row is read by itself
                     assert isinstance(item, bytes)
                     yield from self.row(BATCH, index, channel, item)
                 if events:

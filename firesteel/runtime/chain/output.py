@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.common.errors import InvalidProgramError
+from firesteel.runtime.chain.column_routing import column_route
 from firesteel.runtime.codegen.functions import method_of
 from firesteel.runtime.model.deployment import OutputDescriptor
 from firesteel.runtime.model.elements import ControlEvent
@@ -61,6 +62,11 @@ class TaskOutput:
             self._emit = self._emit_custom
         else:
             self._emit = partition.emit_rebalance
+
+    def use_columns(self) -> None:
+        """What comes here are batches of columns."""
+        self._key_selector = None
+        self._emit = column_route(self.descriptor, self.partition)
 
     @property
     def functions(self) -> list[Any]:

@@ -148,8 +148,8 @@ class RunningOperator:
         self.input_clock = services.input_clock
         self.runtime_context = StreamingRuntimeContext(task, descriptor, self.backend, self.metrics)
         converts = task.configuration.get(pipeline_options.CONVERT_TYPED_RECORDS)
-        self.conversions = ResultConversions(descriptor, enabled=converts)
-        self.type_check = self.conversions.check
+        self.conversions = ResultConversions(descriptor, enabled=converts and not operator.emits_columns)
+        self.type_check = None if operator.emits_columns else self.conversions.check
         self.results = Ownership.FIXED if self.reuses_objects else ownership_of_type(descriptor.output_type)
         """Who may change what the operator's function returns."""
         self.copies_results = self.results is not Ownership.FIXED
@@ -402,7 +402,7 @@ class RunningOperator:
         return values if convert is None else convert(values)
 
     def _emit_converted(self, tag_id: str | None, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
-        if len(values) > _MAX_EMITTED_RECORDS:
+        if len(values) > _MAX_EMITTED_RECORDS and not self.operator.emits_columns:
             for start in range(0, len(values), _MAX_EMITTED_RECORDS):
                 end = start + _MAX_EMITTED_RECORDS
                 self._emit_converted(tag_id, values[start:end], None if timestamps is None else timestamps[start:end])
@@ -421,7 +421,9 @@ class RunningOperator:
         self.emitted[tag_id] = self.emitted.get(tag_id, 0) + len(values)
         with_timestamps = timestamps is not None
         loop = self._loops.get((tag_id, with_timestamps))
-        if loop is None:
+        if loop is None and self.operator.emits_columns:
+            loop = self._loops[tag_id, with_timestamps] = self._column_loop(tag_id)
+        elif loop is None:
             if tag_id is None and self.type_check is not None:
                 for value in values:
                     self.type_check(value)
@@ -435,6 +437,26 @@ class RunningOperator:
                 self._ownership_of_emitted(tag_id),
             )
         return loop
+
+    def _column_loop(self, tag_id: str | None) -> Loop:
+        """What carries whole batches to all consumers: columns are never changed, so they share them."""
+        functions = []
+        for consumer in self.downstream[tag_id]:
+            function = consumer.batch_function()
+            if function is None:
+                raise InvalidProgramError(
+                    f"'{consumer.name}' reads records, but '{self.name}' emits columns.",  # type: ignore[union-attr]
+                    hint="Put the operator that converts columns to rows between them: ColumnsToRowsSpec.",
+                )
+            functions.append(function)
+        if len(functions) == 1:
+            return functions[0]
+
+        def emit_to_all(values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+            for function in functions:
+                function(values, timestamps)
+
+        return emit_to_all
 
     def _ownership_of_emitted(self, tag_id: str | None) -> Ownership:
         """The ownership of what the operator emits itself, outside of a loop."""

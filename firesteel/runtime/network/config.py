@@ -35,6 +35,16 @@ class NetworkConfig:
     handshake_timeout_s: float = 10.0
     """How long a connection may take to authenticate."""
 
+    @property
+    def gathered_columns_size(self) -> int:
+        """The bytes that a buffer of columns aims at: kernels have a cost per batch, so more than those of records."""
+        return 4 * self.segment_size
+
+    @property
+    def max_columns_size(self) -> int:
+        """The bytes of columns above which they become several buffers."""
+        return 32 * self.segment_size
+
     def __post_init__(self) -> None:
         for name in ("segment_size", "buffers_per_channel", "max_buffers_per_channel", "max_frame_bytes"):
             if getattr(self, name) < 1:

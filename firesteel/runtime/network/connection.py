@@ -8,6 +8,7 @@ import socket
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from firesteel.runtime.columns.wire import EncodedColumns
 from firesteel.runtime.model.elements import ControlEvent
 from firesteel.runtime.network.config import NetworkConfig
 from firesteel.runtime.network.errors import NetworkError, PeerLostError, ProtocolError
@@ -24,7 +25,7 @@ _WRITE_BYTES = 256 * 1024
 """Frames are taken out of their subpartitions until one write has this many bytes."""
 
 _WRITE_FRAMES = 128
-"""Frames of one write: two parts each, and systems take 1024 parts."""
+"""Frames of one write: two parts each, those of columns four, and systems take 1024 parts."""
 
 _MAX_READS_PER_TURN = 8
 """Reads in a row from one connection before others get their turn."""
@@ -234,13 +235,16 @@ class Connection:
                 continue
             item, backlog = polled
             kind = DATA
-            if type(item) is not bytes:
+            if type(item) is not bytes and type(item) is not EncodedColumns:
                 item = pickle.dumps(item, 5)
                 kind = EVENT
             length = len(item)
             header = pack_header(output.channel_id, kind, backlog, length)
             pending.append(header)
-            pending.append(item)
+            if type(item) is bytes:
+                pending.append(item)
+            else:
+                pending.extend(item.parts())  # type: ignore[union-attr]
             size += len(header) + length
             if subpartition.sender.is_available:
                 ready.append(output)

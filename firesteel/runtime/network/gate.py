@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.columns.wire import COLUMNS, ColumnDecoder, EncodedColumns, decode_columns, encode_columns
 from firesteel.runtime.model.elements import Batch, CheckpointBarrier, ControlEvent, EndOfPartition
 from firesteel.runtime.model.serialization import deserialize_batch, serialize_records
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
 from firesteel.runtime.network.credit import CreditReceiver, FloatingBufferPool
 
-__all__ = ["HandedOver", "InFlightItem", "InputChannel", "InputGate", "to_in_flight"]
+__all__ = ["HandedOver", "InFlightItem", "InputChannel", "InputGate", "read_in_flight", "to_in_flight"]
 
 InFlightItem = bytes | ControlEvent
-"""What a channel holds, as a checkpoint stores it: the bytes of a serialised batch, or an event."""
+"""What a channel holds, as a checkpoint stores it: the bytes of a serialised batch, or an event. Columns have their
+schema with them."""
 
 
 class _Uncounted:
@@ -30,13 +33,22 @@ class _Uncounted:
 _Queued = bytes | bytearray | Batch | ControlEvent | _Uncounted
 
 
-def to_in_flight(item: _Queued) -> InFlightItem:
+def to_in_flight(item: _Queued | EncodedColumns) -> InFlightItem:
     """A queued item as a checkpoint stores it."""
     if type(item) is _Uncounted:
         item = item.buffer
     if type(item) is Batch:
+        if isinstance(item.values, ColumnBatch):
+            return encode_columns(item.values)
         return serialize_records(item.values, item.timestamps)
+    if type(item) is EncodedColumns:
+        return item.to_bytes(with_schema=True)
     return item if isinstance(item, ControlEvent) else bytes(item)  # type: ignore[arg-type]
+
+
+def read_in_flight(item: bytes) -> Batch:
+    """The batch of a stored item that is not an event."""
+    return Batch(decode_columns(item)) if item[0] == COLUMNS else deserialize_batch(item)
 
 
 class HandedOver:
@@ -61,7 +73,7 @@ class HandedOver:
 class InputChannel:
     """Buffers and events that came from one producer and wait to be read."""
 
-    __slots__ = ("blocked", "gate", "index", "queue", "receiver", "recorded", "scheduled", "served")
+    __slots__ = ("_columns", "blocked", "gate", "index", "queue", "receiver", "recorded", "scheduled", "served")
 
     def __init__(self, gate: InputGate, index: int, receiver: CreditReceiver):
         self.gate = gate
@@ -75,22 +87,31 @@ class InputChannel:
         """Records read from the channel; after a time without any, as many as from the others."""
         self.recorded: list[InFlightItem] | None = None
         """While an unaligned checkpoint waits for this channel's barrier: what arrives before it."""
+        self._columns: ColumnDecoder | None = None
 
     def on_data(self, buffer: bytes | bytearray | Batch, backlog: int) -> None:
         """A data buffer arrived, with that many more waiting at the producer."""
-        # Queued first: announcing credit may bring the next buffer in, which must stand behind this one.
-        self.queue.append(buffer)
         gate = self.gate
         gate.num_buffers_in += 1
         if type(buffer) is Batch:
             gate.objects.add(buffer.values)
         else:
             gate.num_bytes_in += len(buffer)
+            if buffer[0] == COLUMNS:  # type: ignore[index]
+                buffer = self._read_columns(buffer)  # type: ignore[arg-type]
+        # Queued first: announcing credit may bring the next buffer in, which must stand behind this one.
+        self.queue.append(buffer)
         if self.recorded is not None:
             self.recorded.append(to_in_flight(buffer))
         if not self.scheduled and not self.blocked:
             gate.schedule(self)
         self.receiver.on_data(backlog)
+
+    def _read_columns(self, payload: bytes | bytearray) -> Batch:
+        # now, as the schema has come with an earlier batch; columns are read in place, so this copies nothing
+        if self._columns is None:
+            self._columns = ColumnDecoder()
+        return Batch(self._columns.decode(payload))
 
     def on_event(self, event: ControlEvent, backlog: int) -> None:
         self.queue.append(event)
@@ -104,7 +125,7 @@ class InputChannel:
 
     def restore(self, items: Iterable[InFlightItem]) -> None:
         """Puts what was in flight at a checkpoint before everything that will arrive."""
-        self.queue.extend(item if isinstance(item, ControlEvent) else _Uncounted(item) for item in items)
+        self.queue.extend(item if isinstance(item, ControlEvent) else _Uncounted(_restored(item)) for item in items)
         if self.queue and not self.scheduled and not self.blocked:
             self.gate.schedule(self)
 
@@ -182,14 +203,14 @@ class InputGate:
         """The share of its buffers that hold something which has not been read."""
         return sum(channel.receiver.in_use for channel in self.channels) / self._buffers
 
-    def restore_first(self, channel_index: int, buffers: Iterable[bytes]) -> None:
+    def restore_first(self, channel_index: int, buffers: Iterable[bytes | Batch]) -> None:
         """Puts what was in flight at a checkpoint before everything that will arrive, in any channel.
 
         After rescaling the records of a split may come from another producer than before, and must not overtake it.
         """
         if self.restored is None:
             self.restored = deque()
-        self.restored.extend((channel_index, buffer) for buffer in buffers)
+        self.restored.extend((channel_index, _restored(buffer)) for buffer in buffers)
 
     def poll(self, most: int = 1 << 62) -> tuple[int, Batch | ControlEvent] | None:
         """The next event, or batch of at most so many records, with its channel's index.
@@ -277,6 +298,11 @@ class InputGate:
         channel.blocked = False
         if channel.queue and not channel.scheduled:
             self.schedule(channel)
+
+
+def _restored(item: bytes | Batch) -> bytes | Batch:
+    """A stored buffer as it is queued: columns are decoded at once, as when they arrive."""
+    return item if type(item) is Batch or item[0] != COLUMNS else Batch(decode_columns(item))  # type: ignore[index, arg-type]
 
 
 def _nobody_looks(_channel: int, _event: ControlEvent) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from firesteel.runtime.columns.wire import EncodedColumns
 from firesteel.runtime.model.elements import ControlEvent
 from firesteel.runtime.network.gate import InputChannel
 from firesteel.runtime.network.partition import ResultSubpartition
@@ -46,5 +47,7 @@ class LocalChannel:
             item, backlog = polled
             if isinstance(item, ControlEvent):
                 channel.on_event(item, backlog)
+            elif isinstance(item, EncodedColumns):
+                channel.on_data(item.to_bytes(with_schema=False), backlog)
             else:
                 channel.on_data(item, backlog)

@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.common.errors import FiresteelError, RecordSerializationError
+from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.columns.exchange import gather, is_gathered
+from firesteel.runtime.columns.wire import ColumnEncoder, EncodedColumns
 from firesteel.runtime.model.elements import Batch, CheckpointBarrier, ControlEvent
 from firesteel.runtime.model.serialization import preview_record, serialize_records
 from firesteel.runtime.network.config import DEFAULT_NETWORK_CONFIG, NetworkConfig
@@ -58,10 +61,12 @@ class ResultSubpartition:
     """What one consumer gets: an open buffer that records are appended to, and a queue of finished ones.
 
     ``values`` and ``timestamps`` are the open buffer. They stay the same list objects for good, so generated
-    code may hold on to their ``append``. ``timestamps`` is empty while records carry none.
+    code may hold on to their ``append``. ``timestamps`` is empty while records carry none. In a stream of columns
+    ``values`` holds batches, which become one when the buffer is closed.
     """
 
     __slots__ = (
+        "_columns",
         "_config",
         "_measured",
         "_most",
@@ -81,18 +86,25 @@ class ResultSubpartition:
         self.target = config.initial_records_per_buffer
         """Records at which the open buffer counts as full; follows the size of the records seen last."""
         self.serialized = serialized
-        self.sender: CreditSender[bytes | Batch] = CreditSender()
+        self.sender: CreditSender[bytes | Batch | EncodedColumns] = CreditSender()
         self.counters = OutputCounters()
         self.on_available: Callable[[], None] = _not_connected
         self.on_barrier_sent: Callable[[int], None] = _nobody_waits
         self._config = config
         self._most = config.max_records_per_buffer
         self._measured = not serialized
+        self._columns: ColumnEncoder | None = None
 
     @property
     def queued(self) -> int:
         """Finished data buffers not yet sent."""
         return self.sender.backlog
+
+    @property
+    def open_records(self) -> int:
+        """Records in the open buffer."""
+        values = self.values
+        return sum(map(len, values)) if values and values[0].__class__ is ColumnBatch else len(values)
 
     @property
     def is_available(self) -> bool:
@@ -110,6 +122,9 @@ class ResultSubpartition:
         count = len(values)
         if not count:
             return
+        if values[0].__class__ is ColumnBatch:
+            self._finish_columns()
+            return
         timestamps = self.timestamps or None
         if timestamps is not None and len(timestamps) != count:
             raise ValueError(f"{count} records but {len(timestamps)} timestamps in one buffer")
@@ -126,6 +141,38 @@ class ResultSubpartition:
         values.clear()
         self.timestamps.clear()
         self.on_available()
+
+    def add_columns(self, batch: ColumnBatch) -> None:
+        """Adds rows, and closes the buffer if there are enough."""
+        self.values.append(batch)
+        if is_gathered(self.values, self._config.gathered_columns_size):
+            self._finish_columns()
+
+    def _finish_columns(self) -> None:
+        parts = list(self.values)
+        self.values.clear()
+        for batch in gather(parts, self._config.max_columns_size):
+            self._close_columns(batch)
+        self.on_available()
+
+    def _close_columns(self, batch: ColumnBatch) -> None:
+        if not self.serialized:
+            self.add_buffer(Batch(batch), len(batch))
+            return
+        for encoded, rows in self._encoded(batch):
+            self.add_buffer(encoded, rows)
+
+    def _encoded(self, batch: ColumnBatch) -> list[tuple[EncodedColumns, int]]:
+        if self._columns is None:
+            self._columns = ColumnEncoder()
+        encoded, count = self._columns.encode(batch), len(batch)
+        if len(encoded) <= self._config.max_frame_bytes:
+            return [(encoded, count)]
+        if count == 1:
+            raise self._too_large(len(encoded), batch)
+        # the schema was to be sent with the whole
+        self._columns = None
+        return [*self._encoded(batch[: count // 2]), *self._encoded(batch[count // 2 :])]
 
     def add_event(self, event: ControlEvent) -> None:
         """Queues an event behind everything appended so far."""
@@ -162,7 +209,7 @@ class ResultSubpartition:
             isinstance(item, CheckpointBarrier) and item.checkpoint_id == checkpoint_id for item in self.sender.items()
         )
 
-    def add_buffer(self, buffer: bytes | Batch, records: int) -> None:
+    def add_buffer(self, buffer: bytes | Batch | EncodedColumns, records: int) -> None:
         """Queues a finished buffer without notifying the consumer yet."""
         sender = self.sender
         sender.add(buffer)
@@ -172,12 +219,12 @@ class ResultSubpartition:
             counters.full += 1
         counters.num_buffers_out += 1
         counters.num_records_out += records
-        if type(buffer) is bytes:
-            counters.num_bytes_out += len(buffer)
+        if type(buffer) is Batch:
+            counters.objects.add(buffer.values)
         else:
-            counters.objects.add(buffer.values)  # type: ignore[union-attr]
+            counters.num_bytes_out += len(buffer)
 
-    def poll(self) -> tuple[bytes | Batch | ControlEvent, int] | None:
+    def poll(self) -> tuple[bytes | Batch | EncodedColumns | ControlEvent, int] | None:
         """The next buffer or event that may be sent, with the backlog behind it."""
         sender = self.sender
         before = sender.backlog
@@ -205,17 +252,20 @@ class ResultSubpartition:
         if size <= self._config.max_frame_bytes:
             return [(payload, count)]
         if count == 1:
-            raise RecordSerializationError(
-                f"A record of {size} bytes cannot be sent to another task: the limit is "
-                f"{self._config.max_frame_bytes} bytes.",
-                record=preview_record(values[0]),
-                hint="Emit a reference to large data (a path, a key) or split the record.",
-            )
+            raise self._too_large(size, values[0])
         half = count // 2
         return [
             *self._payloads(values[:half], timestamps and timestamps[:half], half),
             *self._payloads(values[half:], timestamps and timestamps[half:], count - half),
         ]
+
+    def _too_large(self, size: int, record: Any) -> RecordSerializationError:
+        return RecordSerializationError(
+            f"A record of {size} bytes cannot be sent to another task: the limit is "
+            f"{self._config.max_frame_bytes} bytes.",
+            record=preview_record(record),
+            hint="Emit a reference to large data (a path, a key) or split the record.",
+        )
 
     def limit(self, most: int) -> None:
         """Sets the most records of a buffer, however small they are.
@@ -248,6 +298,15 @@ class _BroadcastBuffer(ResultSubpartition):
                     subpartition.add_buffer(payload, records)
             else:
                 subpartition.add_buffer(Batch(list(values), timestamps and list(timestamps)), count)
+
+    def _close_columns(self, batch: ColumnBatch) -> None:
+        encoded = self._encoded(batch) if self.serialized else []
+        for subpartition in self._subpartitions:
+            if subpartition.serialized:
+                for columns, rows in encoded:
+                    subpartition.add_buffer(columns, rows)
+            else:
+                subpartition.add_buffer(Batch(batch), len(batch))
 
     def _on_available(self) -> None:
         for subpartition in self._subpartitions:
@@ -318,7 +377,7 @@ class ResultPartition:
     @property
     def records_emitted(self) -> int:
         """All records so far, those in open buffers too."""
-        return self.num_records_out + sum(len(subpartition.values) for subpartition in self._open)
+        return self.num_records_out + sum(subpartition.open_records for subpartition in self._open)
 
     @property
     def objects(self) -> HandedOver:
@@ -399,18 +458,30 @@ class ResultPartition:
         self._next_channel = (first + count) % n
         self.after_batch()
 
+    def next_channel(self, count: int) -> int:
+        """The channel of the next record in turn, after which that of ``count`` records later is the next one."""
+        first = self._next_channel
+        self._next_channel = (first + count) % len(self.subpartitions)
+        return first
+
     def emit_broadcast(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Every record to every consumer."""
-        broadcast = self._broadcast
-        if broadcast is None:
-            self.flush()
-            broadcast = self._broadcast = _BroadcastBuffer(self.subpartitions, self.config)
-            self._open = [broadcast]
+        broadcast = self._broadcast or self._open_broadcast()
         self.begin(timestamps is not None)
         broadcast.values.extend(values)
         if timestamps is not None:
             broadcast.timestamps.extend(timestamps)
         self.after_batch()
+
+    def broadcast_columns(self, batch: ColumnBatch) -> None:
+        """All rows to every consumer."""
+        (self._broadcast or self._open_broadcast()).add_columns(batch)
+
+    def _open_broadcast(self) -> _BroadcastBuffer:
+        self.flush()
+        self._broadcast = _BroadcastBuffer(self.subpartitions, self.config)
+        self._open = [self._broadcast]
+        return self._broadcast
 
     def emit_shuffle(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Each record to a random consumer."""

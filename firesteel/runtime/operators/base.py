@@ -142,6 +142,9 @@ class CheckpointedOperator(Operator):
     is_one_to_one = False
     """Whether the operator emits exactly one record per input record."""
 
+    emits_columns = False
+    """Whether what the operator emits, also to side outputs, are ColumnBatches."""
+
     context: OperatorContext
 
     def initialize_state(self, context: StateInitializationContext) -> None:

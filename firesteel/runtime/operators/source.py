@@ -92,7 +92,8 @@ class SourceOperator(StreamOperator):
 
     def __init__(self, source: Source[Any], watermark_strategy: Any, interval_ms: int):
         self._source = source
-        self.emits_own_records = source.emits_own_records
+        self.emits_columns = source.emits_columns
+        self.emits_own_records = source.emits_own_records or source.emits_columns
         self._strategy = watermark_strategy
         self._interval = interval_ms
         self._reader: SourceReader[Any] | None = None

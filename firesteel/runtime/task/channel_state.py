@@ -9,13 +9,14 @@ from typing import Any
 
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.codegen.functions import method_of
+from firesteel.runtime.columns.exchange import own_rows
+from firesteel.runtime.columns.keys import ColumnKeySelector
 from firesteel.runtime.model.deployment import InputDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.model.elements import Batch, ControlEvent, EndOfData, WatermarkStatus
 from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of
 from firesteel.runtime.model.partitioner import CustomPartitioner, KeyGroupPartitioner
-from firesteel.runtime.model.serialization import deserialize_batch, serialize_records
 from firesteel.runtime.model.state_handles import ChannelStateHandle
-from firesteel.runtime.network.gate import InFlightItem, InputGate
+from firesteel.runtime.network.gate import InFlightItem, InputGate, read_in_flight
 
 __all__ = ["restore_channels"]
 
@@ -55,31 +56,33 @@ def restore_channels(
 
 def _choice(
     entry: InputDescriptor, key_selectors: Sequence[Callable[[Any], Any]], task: TaskDeploymentDescriptor
-) -> Callable[[Any], bool] | None:
-    """Whether a record belongs to this subtask; None where any subtask may have it."""
+) -> Callable[[Batch], Batch] | None:
+    """What takes the records of this subtask out of a batch; None where any subtask may have them."""
     partitioner = entry.partitioner
     if isinstance(partitioner, KeyGroupPartitioner):
-        selector, most = key_selectors[entry.input_index], task.max_parallelism
+        most = task.max_parallelism
         own = KeyGroupRange.of(task.subtask, most, task.parallelism)
-        return lambda value: key_group_of(selector(value), most) in own
+        columns = partitioner.key_selector
+        if isinstance(columns, ColumnKeySelector):
+            return lambda batch: Batch(own_rows(batch.values, columns, most, own))  # type: ignore[arg-type]
+        selector = key_selectors[entry.input_index]
+        return lambda batch: _filter(batch, lambda value: key_group_of(selector(value), most) in own)
     if isinstance(partitioner, CustomPartitioner):
         choose = method_of(partitioner.partitioner, "partition")
         key_of = method_of(partitioner.key_selector, "get_key")
-        return lambda value: choose(key_of(value), task.parallelism) == task.subtask
+        return lambda batch: _filter(batch, lambda value: choose(key_of(value), task.parallelism) == task.subtask)
     return None
 
 
-def _own_records(items: Iterable[InFlightItem], is_own: Callable[[Any], bool] | None) -> list[bytes]:
-    own: list[bytes] = []
+def _own_records(items: Iterable[InFlightItem], choose: Callable[[Batch], Batch] | None) -> list[bytes | Batch]:
+    own: list[bytes | Batch] = []
     for item in items:
         if isinstance(item, ControlEvent):
             continue
-        if is_own is not None:
-            batch = _filter(deserialize_batch(item), is_own)
-            if not len(batch):
-                continue
-            item = serialize_records(batch.values, batch.timestamps)
-        own.append(item)
+        if choose is None:
+            own.append(item)
+        elif len(batch := choose(read_in_flight(item))):
+            own.append(batch)
     return own
 
 

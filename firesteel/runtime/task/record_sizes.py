@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.serialization import serialize_records
 from firesteel.runtime.network.gate import HandedOver
 
@@ -49,6 +50,8 @@ class ObjectBytes:
 
 
 def _size_of(records: Sequence[Any]) -> float:
+    if isinstance(records, ColumnBatch):
+        return records.nbytes / len(records)
     try:
         return len(serialize_records(list(records), None)) / len(records)
     except Exception:  # noqa: BLE001 - what never leaves the process need not be fit for it

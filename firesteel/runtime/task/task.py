@@ -167,7 +167,10 @@ class Task:
             elif isinstance(operator, SinkOperator):
                 self._connect_sink(operator, chained.descriptor.operator_id)
         for output in self.outputs:
-            by_node[output.descriptor.node_id].add_consumer(output.tag, output)
+            producer = by_node[output.descriptor.node_id]
+            if producer.operator.emits_columns:
+                output.use_columns()
+            producer.add_consumer(output.tag, output)
 
     def _connect_sink(self, operator: SinkOperator, operator_id: str) -> None:
         # two sinks may use the same channel, so the client's streams are distinguished by operator

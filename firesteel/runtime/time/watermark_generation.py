@@ -125,6 +125,8 @@ class WatermarkAssigner:
         self._splits: dict[str, SplitWatermarks] = {}
         assigner = strategy.timestamp_assigner
         self._extract = None if assigner is None else getattr(assigner, "extract_timestamp", assigner)
+        self._extract_latest: Callable[[Any], int | None] | None = getattr(assigner, "extract_latest", None)
+        """For columns: the latest timestamp of a batch."""
         self._checked = 0
         """Of how many records the timestamps have been checked."""
         self._is_to_resume = False
@@ -202,6 +204,9 @@ class WatermarkAssigner:
             self.add_split(split_id)
             split = self._splits[split_id]
         split.touch()
+        if self._extract_latest is not None:
+            self._process_columns(split, values, self._extract_latest(values))
+            return 0
         extract = self._extract
         if extract is not None:
             if timestamps is None:
@@ -223,6 +228,16 @@ class WatermarkAssigner:
             return left
         self._process_one_by_one(split, values, timestamps)
         return 0
+
+    def _process_columns(self, split: SplitWatermarks, values: Sequence[Any], latest: int | None) -> None:
+        self._emit(values, None)
+        if latest is None:
+            return
+        if split.on_batch is not None:
+            split.on_batch((latest,))
+        else:
+            split.generator.on_event(values, latest, split)
+            self._combine()
 
     def _process_one_by_one(
         self, split: SplitWatermarks, values: Sequence[Any], timestamps: Sequence[int] | None

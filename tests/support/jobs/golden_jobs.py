@@ -6,6 +6,7 @@ A job is a module with ``build(env)``, which returns the stream to look at. It m
 - ``results(directory)``: the lines to look at, for a job that writes files beneath the directory in its job parameters;
 - ``ACCUMULATORS``: what the job's result must say of these accumulators;
 - ``BATCH_ACCUMULATORS``: those that are others if the job runs as a batch;
+- ``STREAMING_ONLY``: the job cannot run as a batch;
 - ``after_restore(line)``: what must be the same of a line if the job was stopped and restored in between.
 """
 

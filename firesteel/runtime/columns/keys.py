@@ -1,0 +1,165 @@
+"""Keys of column batches: the key group of each row, the same as that of a record with this key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import mmh3
+
+from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.model.key_groups import HASH_SEED, encode_key
+from firesteel.types.arrow import require_pyarrow
+from firesteel.types.arrow_decoding import ArrowRecords
+
+__all__ = ["ColumnKeySelector", "KeyGroups", "distinct_keys", "state_key"]
+
+
+@dataclass(frozen=True)
+class ColumnKeySelector:
+    """The key of a row: the value of one column, or the tuple of the values of several.
+
+    It stands where the key selector of a keyed stream of records stands.
+    """
+
+    columns: tuple[int, ...]
+
+    def get_key(self, value: Any) -> Any:
+        """Rows of a batch have no key one by one."""
+        raise AssertionError("the keys of columns are computed by KeyGroups")
+
+
+def distinct_keys(batch: ColumnBatch, columns: Sequence[int]) -> tuple[Any, list[Any]]:
+    """Which key each row has, as a numpy array of positions, and the keys: as records have them, and each once."""
+    pa = require_pyarrow("Columns")
+    codes: Any = None
+    values: list[list[Any]] = []
+    parts: list[Any] = []
+    for column in columns:
+        array = batch.data.column(column)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        encoded = array.dictionary_encode(null_encoding="encode")
+        numbers = encoded.indices.to_numpy(zero_copy_only=False).astype("int64")
+        values.append(_python_values(encoded.dictionary, batch.data.schema.field(column)))
+        parts.append(numbers)
+        if codes is None:
+            codes = numbers
+        else:
+            # renumbered after each column, so that the product of two stays far below 2**63
+            combined = pa.array(codes * max(len(values[-1]), 1) + numbers).dictionary_encode()
+            codes = combined.indices.to_numpy(zero_copy_only=False).astype("int64")
+    if len(values) == 1:
+        return codes, values[0]
+    return codes, list(zip(*(_pick(codes, part, own) for part, own in zip(parts, values, strict=True)), strict=True))
+
+
+def _pick(codes: Any, part: Any, values: list[Any]) -> list[Any]:
+    """The value of one column in each distinct key."""
+    import numpy as np
+
+    count = int(codes.max()) + 1 if len(codes) else 0
+    first = np.zeros(count, np.int64)
+    first[codes] = part
+    return [values[index] for index in first.tolist()]
+
+
+def _python_values(array: Any, field: Any) -> list[Any]:
+    pa = require_pyarrow("Columns")
+    if pa.types.is_dictionary(field.type):
+        field = field.with_type(field.type.value_type)
+    batch = pa.RecordBatch.from_arrays([array], schema=pa.schema([field.with_nullable(True)]))
+    return [value for (value,) in ArrowRecords(batch.schema, as_tuples=True).decode(batch)]
+
+
+class KeyGroups:
+    """Computes the key groups of the rows of batches.
+
+    One column of integers is hashed as a whole. Of other keys the distinct ones of a batch are; their groups are kept.
+    """
+
+    CAPACITY = 1 << 18
+
+    def __init__(self, columns: Sequence[int], max_parallelism: int):
+        self._columns = tuple(columns)
+        self._max_parallelism = max_parallelism
+        self._known: dict[Any, int] = {}
+
+    def of(self, batch: ColumnBatch) -> Any:
+        """The key group of each row, as a numpy array."""
+        import numpy as np
+
+        if len(self._columns) == 1:
+            column = batch.data.column(self._columns[0])
+            if not column.null_count and self._is_integer(column.type):
+                numbers = column.to_numpy(zero_copy_only=False).astype("<i8", copy=False)
+                return _murmur3(numbers) % np.uint32(self._max_parallelism)
+        codes, keys = distinct_keys(batch, self._columns)
+        return np.array(self._groups(keys), np.uint32)[codes]
+
+    def _is_integer(self, type_: Any) -> bool:
+        return type_ in self._integers
+
+    @cached_property
+    def _integers(self) -> frozenset[Any]:
+        pa = require_pyarrow("Columns")
+        return frozenset((pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()))
+
+    def _groups(self, keys: list[Any]) -> list[int]:
+        known = self._known
+        try:
+            groups = list(map(known.get, keys))
+        except TypeError:  # an unhashable key, which encode_key refuses with a hint
+            groups = [None] * len(keys)
+        if None not in groups:
+            return groups  # type: ignore[return-value]
+        if len(known) > self.CAPACITY:
+            known.clear()
+        for index, group in enumerate(groups):
+            if group is None:
+                groups[index] = known[keys[index]] = self._group(keys[index])
+        return groups  # type: ignore[return-value]
+
+    def _group(self, key: Any) -> int:
+        digest: int = mmh3.mmh3_32_uintdigest(encode_key(state_key(key)), HASH_SEED)
+        return digest % self._max_parallelism
+
+
+def state_key(key: Any) -> Any:
+    """The key of a row as keyed state has it. Null and NaN, which are keys in SQL, have stand-ins.
+
+    >>> state_key("a"), state_key(("a", None)), state_key(None)
+    ('a', ('a', None), (None,))
+    """
+    if key is None:
+        return (None,)
+    if key != key:
+        return "NaN"
+    if type(key) is tuple:
+        return tuple(None if item is None else state_key(item) for item in key)
+    return key
+
+
+def _murmur3(numbers: Any) -> Any:
+    """murmur3 of the 8 bytes of each integer, which is the encoding of an integer as a key."""
+    import numpy as np
+
+    blocks = np.ascontiguousarray(numbers).view("<u4").reshape(-1, 2)
+    hashed = np.full(len(numbers), HASH_SEED, np.uint32)
+    for block in (blocks[:, 0], blocks[:, 1]):
+        k = block * np.uint32(0xCC9E2D51)
+        k = (k << np.uint32(15)) | (k >> np.uint32(17))
+        k *= np.uint32(0x1B873593)
+        hashed ^= k
+        hashed = (hashed << np.uint32(13)) | (hashed >> np.uint32(19))
+        hashed *= np.uint32(5)
+        hashed += np.uint32(0xE6546B64)
+    hashed ^= np.uint32(8)
+    hashed ^= hashed >> np.uint32(16)
+    hashed *= np.uint32(0x85EBCA6B)
+    hashed ^= hashed >> np.uint32(13)
+    hashed *= np.uint32(0xC2B2AE35)
+    hashed ^= hashed >> np.uint32(16)
+    return hashed

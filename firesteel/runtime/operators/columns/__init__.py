@@ -1,0 +1,1 @@
+"""Operators on column batches: their base class, calc, watermarks, and the borders to records."""

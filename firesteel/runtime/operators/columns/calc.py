@@ -1,0 +1,61 @@
+"""Calc: projection and filter of column batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.errors import InvalidProgramError
+from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.operators.columns.operator import ColumnOperator
+
+if TYPE_CHECKING:
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
+
+__all__ = ["CalcOperator", "CalcSpec"]
+
+
+@dataclass(frozen=True)
+class CalcSpec(OperatorSpec):
+    """Filters rows by a condition, then computes their columns."""
+
+    projection: Callable[[Any], Any]
+    """Makes a RecordBatch of a RecordBatch, with one row per row."""
+    condition: Callable[[Any], Any] | None = None
+    """Makes a BooleanArray of a RecordBatch: rows for which it is true are kept."""
+    rowtime: int | None = None
+    """The rowtime column of the results."""
+
+    def create(self, runtime: OperatorRuntime) -> CalcOperator:
+        """Returns a new operator for one subtask."""
+        return CalcOperator(self)
+
+    def functions(self) -> Mapping[str, Callable[..., Any]]:
+        """Returns projection and condition."""
+        functions = {"projection": self.projection}
+        return functions if self.condition is None else {**functions, "condition": self.condition}
+
+
+class CalcOperator(ColumnOperator):
+    """Filters rows, then computes their columns."""
+
+    def __init__(self, spec: CalcSpec):
+        self._project = spec.projection
+        self._condition = spec.condition
+        self._rowtime = spec.rowtime
+        self.is_one_to_one = spec.condition is None
+
+    def process_columns(self, batch: ColumnBatch) -> None:
+        if self._condition is not None:
+            batch = batch.filter(self._condition(batch.data))
+            if not len(batch):
+                return
+        data = self._project(batch.data)
+        if data.num_rows != len(batch):
+            raise InvalidProgramError(
+                f"A projection made {data.num_rows} rows of {len(batch)}.",
+                hint="Give rows that are to be dropped to the condition of CalcSpec.",
+            )
+        self.emit(batch.with_data(data, self._rowtime))

@@ -1,0 +1,52 @@
+"""Base class of operators that read and emit column batches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from firesteel.common.errors import InvalidProgramError
+from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.operators.base import OperatorContext, StreamOperator
+from firesteel.types.arrow import require_pyarrow
+
+__all__ = ["ColumnOperator", "as_columns"]
+
+
+class ColumnOperator(StreamOperator):
+    """An operator on column batches. What it emits to its context, and to side outputs, are batches too.
+
+    A batch is never changed: it may have other readers, and its memory may be that of a buffer of the network.
+    """
+
+    emits_columns = True
+    emits_own_records = True
+    keeps_records = True
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        # Arrow's own threads would compete with the other slots for the processors
+        require_pyarrow("Columns").set_cpu_count(1)
+
+    def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        self.process_columns(as_columns(values))
+
+    @abstractmethod
+    def process_columns(self, batch: ColumnBatch) -> None:
+        """Processes the rows of a batch, in order."""
+
+    def emit(self, batch: ColumnBatch) -> None:
+        """Hands rows to the operators downstream."""
+        if len(batch):
+            self.context.emit(batch, None)  # type: ignore[arg-type]
+
+
+def as_columns(values: Sequence[Any]) -> ColumnBatch:
+    """The batch that an operator on columns has got."""
+    if isinstance(values, ColumnBatch):
+        return values
+    raise InvalidProgramError(
+        "An operator that reads columns got records.",
+        hint="Put the operator that converts rows to columns before it: RowsToColumnsSpec.",
+    )
