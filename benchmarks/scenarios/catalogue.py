@@ -519,6 +519,7 @@ SCENARIOS: dict[str, Scenario] = {
         _unaligned(),
         _fairness(),
         operators.skew(),
+        operators.columns(),
         operators.startup(),
         _batch(),
         operators.cep(),

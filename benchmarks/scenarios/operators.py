@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.scenarios.scenario import Column, Scenario, ScenarioVariant
 
-__all__ = ["async_io", "cep", "skew", "startup"]
+__all__ = ["async_io", "cep", "columns", "skew", "startup"]
 
 
 def skew() -> Scenario:
@@ -33,6 +33,40 @@ def skew() -> Scenario:
         ),
         figure="records_per_s",
         ratio_title="of reduce",
+        most_repeats=3,
+    )
+
+
+def columns() -> Scenario:
+    params: dict[str, Any] = {"rows": 16_384, "warmup_s": 5.0, "patience_s": 120.0}
+    small = {"rows": 512, "warmup_s": 0.6, "seconds": 0.6}
+    variants = [
+        ScenarioVariant(f"{form}, {exchanged}", {**params, "form": form, "exchanged": exchanged}, small, ratio=ratio)
+        for exchanged in ("2 columns", "7 columns")
+        for form, ratio in (
+            ("tuples", None),
+            ("columns", (f"columns, {exchanged}", f"tuples, {exchanged}")),
+        )
+    ]
+    return Scenario(
+        "columns",
+        "NEXMark's bids, a filter, an exchange by auction, count and sum per auction; batches of 16,384 rows",
+        (Column("records_per_s", "records/s"), Column("cpu_ns", "CPU ns")),
+        (
+            *variants,
+            ScenarioVariant(
+                "columns, 2 columns read",
+                {**params, "form": "columns", "exchanged": "2 columns", "projected": True},
+                small,
+            ),
+            ScenarioVariant(
+                "columns, 7 columns, 4,096 rows",
+                {**params, "form": "columns", "exchanged": "7 columns", "rows": 4_096},
+                small,
+            ),
+        ),
+        figure="records_per_s",
+        ratio_title="of tuples",
         most_repeats=3,
     )
 

@@ -16,7 +16,7 @@ from firesteel.datastream import DataStream, StreamExecutionEnvironment
 from firesteel.datastream.connectors.number_seq import NumberSequenceSource
 from firesteel.testing.in_process import InProcessExecutor
 
-__all__ = ["run"]
+__all__ = ["await_start", "cpu_of_workers", "records_read", "run"]
 
 _LOOK_S = 0.1
 
@@ -27,14 +27,14 @@ def run(run: Run) -> dict[str, Any]:
     client = _environment(run).execute_async("bench")
     handle = cast("Any", client._handle)
     try:
-        _await(client, lambda: len(_tasks(handle)) > CORES and _records(handle) > 0, params["patience_s"])
+        await_start(client, params["patience_s"])
         time.sleep(params["warmup_s"])
-        records, busy, cpu, began = _records(handle), _busy(handle), _cpu(), time.monotonic()
+        records, busy, cpu, began = records_read(handle), _busy(handle), cpu_of_workers(), time.monotonic()
         time.sleep(params["seconds"])
         took = time.monotonic() - began
-        count = _records(handle) - records
+        count = records_read(handle) - records
         slots = sorted((after - busy[slot]) / took for slot, after in _busy(handle).items())
-        times = sorted(after - cpu.get(process, 0.0) for process, after in _cpu().items())[-CORES:]
+        times = sorted(after - cpu.get(process, 0.0) for process, after in cpu_of_workers().items())[-CORES:]
     finally:
         client.cancel().result()
     return {
@@ -70,10 +70,12 @@ def _aggregate(pairs: DataStream[Any], method: str) -> DataStream[Any]:
     return keyed.reduce(lambda a, b: (a[0], a[1] + b[1]))
 
 
-def _await(client: Any, condition: Any, patience_s: float) -> None:
+def await_start(client: Any, patience_s: float) -> None:
+    """Waits until all tasks have reported, and records have been read."""
+    handle = client._handle
     deadline = time.monotonic() + patience_s
     result = client.get_job_execution_result()
-    while not condition():
+    while len(_tasks(handle)) <= CORES or not records_read(handle):
         if result.done():
             result.result()
         if time.monotonic() > deadline:
@@ -82,12 +84,13 @@ def _await(client: Any, condition: Any, patience_s: float) -> None:
 
 
 def _tasks(handle: Any) -> dict[tuple[str, int], Any]:
+    """The metrics of each task."""
     return {
         (vertex, subtask): metrics for (vertex, operator, subtask), metrics in handle.metrics().items() if not operator
     }
 
 
-def _records(handle: Any) -> int:
+def records_read(handle: Any) -> int:
     """Records that the source has read."""
     source = handle.job_graph.vertices[0].id
     return sum(metrics["numRecordsIn"] for (vertex, _), metrics in _tasks(handle).items() if vertex == source)
@@ -101,7 +104,7 @@ def _busy(handle: Any) -> dict[int, float]:
     return slots
 
 
-def _cpu() -> dict[int, float]:
+def cpu_of_workers() -> dict[int, float]:
     """Processor seconds of Spark's Python workers."""
     found = {}
     for process in psutil.Process().children(recursive=True):
