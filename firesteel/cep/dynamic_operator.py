@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from firesteel.runtime.codegen.loops import LoopWriter
     from firesteel.runtime.model.operator_spec import Operator, OperatorRuntime
     from firesteel.runtime.operators.base import OperatorContext
+    from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 
 __all__ = ["RULE_STATE", "DynamicCepOperator", "DynamicCepSpec"]
 
@@ -86,6 +87,13 @@ class DynamicCepOperator(TwoInputOperator):
     def end_groups(self) -> None:
         """Emits what was collected."""
         self._matching.end_groups()
+
+    def snapshot_state(
+        self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
+    ) -> None:
+        """Moves waiting events into state."""
+        super().snapshot_state(checkpoint_id, operator_state, timestamp)
+        self._matching.store_waiting()
 
     def write_input(self, writer: LoopWriter, value: str, index: int) -> None:
         """Sets the key of an event; a rule has none."""

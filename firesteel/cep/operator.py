@@ -1,8 +1,11 @@
 """The operator that matches a pattern, per key, and its spec.
 
-In event time a key's events wait in state until the watermark has passed them. They are then processed in the order
-of their timestamps. A key has a timer for its earliest waiting event, not one for each: when it fires, all events that
-the watermark has passed are processed.
+In event time events wait until the watermark has passed them. They are then processed in the order of their timestamps.
+
+Where state is in Python objects, the events of all keys wait in lists by timestamp. A snapshot moves those that wait
+at that time into the state of their keys. With other state backends they are in state at once. A key with waiting
+events in state has a timer for the earliest, not one for each: when it fires, all events that the watermark has passed
+are processed.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from firesteel.cep.nfa.compiler import compile_pattern
 from firesteel.cep.nfa.nfa import NFA, PartialMatchLimitError
 from firesteel.cep.nfa.shared_buffer import NFAState
 from firesteel.cep.pattern.pattern import Pattern, conditions_of
+from firesteel.cep.waiting_events import WaitingEvents
 from firesteel.common.errors import FiresteelError
 from firesteel.runtime.codegen.at_work import MATCH_FUNCTION, handles_results_of
 from firesteel.runtime.codegen.functions import method_of
@@ -30,6 +34,7 @@ from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.contexts import Collector
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, ObjectStateBackend
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.types.copying import copy_value
 
 __all__ = ["CepOperator", "CepSpec"]
@@ -37,6 +42,9 @@ __all__ = ["CepOperator", "CepSpec"]
 WAITING_EVENTS = "_cep_events"
 PARTIAL_MATCHES = "_cep_partial_matches"
 TIMERS = "_cep_timers"
+
+_AT_ONCE = 1_000
+"""How many events are processed before the end of the turn is looked at."""
 
 _timestamp_of = itemgetter(0)
 TimedEvent = tuple[int, Any]
@@ -129,7 +137,11 @@ class CepOperator(StreamOperator):
         self._timers = context.timer_service(TIMERS, self)
         self._events = backend.get_state(ListStateDescriptor(WAITING_EVENTS, None), internal=True)
         self._partial = backend.get_state(ValueStateDescriptor(PARTIAL_MATCHES, None), internal=True)
-        self._table = backend.state_table(WAITING_EVENTS) if isinstance(backend, ObjectStateBackend) else None
+        self._waiting: WaitingEvents | None = None
+        if self._event_time and isinstance(backend, ObjectStateBackend) and not context.execution.one_key_at_a_time:
+            self._waiting = WaitingEvents()
+            self._stored_events = backend.state_table(WAITING_EVENTS).namespaces[VOID_NAMESPACE]
+            self._stored_partial = backend.state_table(PARTIAL_MATCHES).namespaces[VOID_NAMESPACE]
         self._output = Collector(context)
         self._context = _Context(context.processing_time, self._output)
         self._copies = not context.reuses_objects
@@ -184,10 +196,8 @@ class CepOperator(StreamOperator):
             for value in values:
                 backend.key = selector(value)
                 self._process_now(value)
-        elif self._table is not None:
-            self._add_to_table(values, timestamps)
         else:
-            self._add_to_state(values, timestamps)
+            self._add(values, timestamps)
         self._output.flush()
 
     def process_group(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
@@ -207,10 +217,8 @@ class CepOperator(StreamOperator):
         """Processes a record of the current key."""
         if not self._event_time:
             self._process_now(value)
-        elif self._table is not None:
-            self._add_to_table((value,), None if timestamp is None else (timestamp,))
         else:
-            self._add_to_state((value,), None if timestamp is None else (timestamp,))
+            self._add((value,), None if timestamp is None else (timestamp,))
         if not self.context.execution.one_key_at_a_time:
             self._output.flush()
 
@@ -218,32 +226,25 @@ class CepOperator(StreamOperator):
         """Emits what was collected."""
         self._output.flush()
 
-    def _add_to_table(self, values: Iterable[Any], timestamps: Sequence[int] | None) -> None:
-        """Lets records wait, where state is a dictionary of Python objects."""
-        assert self._table is not None
-        backend, selector = self._backend, self._key_selector
-        register = self._timers.register_event_time_timer
-        watermark = self._timers.current_watermark
-        table = self._table.namespaces[VOID_NAMESPACE]
-        changed = self._table.changed(VOID_NAMESPACE) if self._table.tracked else set()
+    def _add(self, values: Iterable[Any], timestamps: Sequence[int] | None) -> None:
+        """Lets records wait for the watermark."""
+        if self._waiting is None:
+            self._add_to_state(values, timestamps)
+            return
+        selector, watermark = self._key_selector, self._timers.current_watermark
         times: Iterable[int] = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
+        last = None
+        keys: list[Any] = []
+        events: list[Any] = []
         for value, timestamp in zip(values, times, strict=False):
-            key = selector(value)
-            if timestamp <= watermark:
-                self._add_late(key, value, timestamp)
-                continue
-            waiting = table.get(key)
-            if waiting is None:
-                table[key] = [(timestamp, value)]
-                backend.key = key
-                register(None, timestamp)
-            elif timestamp < waiting[0][0]:
-                waiting.insert(0, (timestamp, value))
-                backend.key = key
-                register(None, timestamp)
-            else:
-                waiting.append((timestamp, value))
-            changed.add(key)
+            if timestamp != last:
+                if timestamp <= watermark:
+                    self._add_late(selector(value), value, timestamp)
+                    continue
+                keys, events = self._waiting.at(timestamp)
+                last = timestamp
+            keys.append(selector(value))
+            events.append(value)
 
     def _add_to_state(self, values: Iterable[Any], timestamps: Sequence[int] | None) -> None:
         """Lets records wait in any state backend."""
@@ -281,14 +282,94 @@ class CepOperator(StreamOperator):
     # time
 
     def fire_timers(self, timestamp: int) -> bool:
-        done = self._timers.advance_watermark(timestamp)
+        self._timers.current_watermark = timestamp
+        done = self._process_waiting(timestamp) and self._timers.advance_watermark(timestamp)
         self._output.flush()
         return done
+
+    def _process_waiting(self, watermark: int) -> bool:
+        """Processes waiting events that the watermark has passed; False if the turn of the task ended before."""
+        waiting, turn = self._waiting, self.context.turn
+        if waiting is None:
+            return True
+        if self._stored_events:
+            self._fetch_stored(waiting, watermark)
+        if self._order is not None or (self._nfa is not None and self._nfa.pattern.window_times):
+            return self._process_by_key(waiting, watermark)
+        while (due := waiting.pop_due(watermark)) is not None:
+            timestamp, keys, events = due
+            for start in range(0, len(keys), _AT_ONCE):
+                end = start + _AT_ONCE
+                self._process_at(timestamp, keys[start:end], events[start:end])
+                if turn.is_over:
+                    if end < len(keys):
+                        waiting.put_before(timestamp, keys[end:], events[end:])
+                    return False
+        return True
+
+    def _process_by_key(self, waiting: WaitingEvents, watermark: int) -> bool:
+        """Processes the events of one key after the other, each up to the watermark."""
+        by_key: dict[Any, list[TimedEvent]] = {}
+        while (due := waiting.pop_due(watermark)) is not None:
+            timestamp, keys, events = due
+            for key, event in zip(keys, events, strict=True):
+                by_key.setdefault(key, []).append((timestamp, event))
+        while by_key:
+            key = self._backend.key = next(iter(by_key))
+            before = self._partial.value()
+            state = self._process_events(before, self._sorted(by_key.pop(key)))
+            if state is not None:
+                self._advance_time(state, watermark)
+            self._store(before, state)
+            if self.context.turn.is_over and by_key:
+                for key, left in by_key.items():
+                    for timestamp, event in left:
+                        waiting.put(timestamp, key, event)
+                return False
+        return True
+
+    def _fetch_stored(self, waiting: WaitingEvents, watermark: int) -> None:
+        """Fetches events that the watermark has passed out of state, where a snapshot has put them."""
+        by_time: dict[int, tuple[list[Any], list[Any]]] = {}
+        timers, others = self._timers.event, []
+        while (timer := timers.pop_due(watermark)) is not None:
+            key = self._backend.key = timer[1]
+            for timestamp, event in self._take_due(watermark):
+                keys, events = by_time.setdefault(timestamp, ([], []))
+                keys.append(key)
+                events.append(event)
+            if key in self._stored_partial:
+                others.append(timer)
+        for timer in others:
+            timers.add(*timer)
+        for timestamp, (keys, events) in by_time.items():
+            waiting.put_before(timestamp, keys, events)
+
+    def store_waiting(self) -> None:
+        """Moves waiting events into state, before a snapshot."""
+        if self._waiting is None:
+            return
+        backend = self._backend
+        with_timer: set[Any] = set()
+        for timestamp, keys, events in self._waiting.pop_all():
+            for key, event in zip(keys, events, strict=True):
+                backend.key = key
+                if key not in with_timer:
+                    with_timer.add(key)
+                    self._timers.register_event_time_timer(None, timestamp)
+                self._events.add((timestamp, event))
+
+    def snapshot_state(
+        self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
+    ) -> None:
+        """Moves waiting events into state."""
+        super().snapshot_state(checkpoint_id, operator_state, timestamp)
+        self.store_waiting()
 
     def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:
         """Processes the key's events that the watermark has passed."""
         watermark = self._timers.current_watermark
-        due = self._take_due(key, watermark)
+        due = self._take_due(watermark)
         before = self._partial.value()
         if due or before is not None:
             state = self._process_events(before, due)
@@ -309,29 +390,17 @@ class CepOperator(StreamOperator):
         if not self.context.execution.one_key_at_a_time:
             self._output.flush()
 
-    def _take_due(self, key: Any, watermark: int) -> list[TimedEvent]:
-        """Removes and returns the events up to the watermark, in order; registers a timer for the others."""
-        if self._table is None:
-            waiting = list(self._events.get())
-        else:
-            waiting = self._table.namespaces[VOID_NAMESPACE].pop(key, None)
-            if self._table.tracked:
-                self._table.changed(VOID_NAMESPACE).add(key)
-        if not waiting:
-            return []
-        waiting = self._sorted(waiting)
-        if waiting[-1][0] <= watermark:
-            if self._table is None:
+    def _take_due(self, watermark: int) -> list[TimedEvent]:
+        """Removes and returns the key's events up to the watermark, in order; registers a timer for the others."""
+        waiting = self._sorted(list(self._events.get()))
+        position = bisect_right(waiting, watermark, key=_timestamp_of)
+        if position == len(waiting):
+            if waiting:
                 self._events.clear()
             return waiting
-        position = bisect_right(waiting, watermark, key=_timestamp_of)
-        rest = waiting[position:]
-        if self._table is None:
-            if position:
-                self._events.update(rest)
-        else:
-            self._table.namespaces[VOID_NAMESPACE][key] = rest
-        self._timers.register_event_time_timer(None, rest[0][0])
+        if position:
+            self._events.update(waiting[position:])
+        self._timers.register_event_time_timer(None, waiting[position][0])
         return waiting[:position]
 
     def _sorted(self, events: list[TimedEvent]) -> list[TimedEvent]:
@@ -343,12 +412,38 @@ class CepOperator(StreamOperator):
 
     # the automaton
 
+    def _process_at(self, timestamp: int, keys: Sequence[Any], events: Sequence[Any]) -> None:
+        """Processes events of one timestamp; most of them neither begin a match nor continue one."""
+        nfa, backend, stored = self._nfa, self._backend, self._stored_partial
+        if nfa is None:
+            return
+        begins, context = nfa.begins, nfa.initial_context(timestamp)
+        process = nfa.process
+        key = None
+        try:
+            for key, event in zip(keys, events, strict=True):
+                backend.key = key
+                state = before = stored.get(key)
+                if state is None:
+                    if not begins(event, context):
+                        continue
+                    state = nfa.initial_state()
+                elif timestamp >= state.end:
+                    self._advance_time(state, timestamp)
+                matches = process(state, event, timestamp)
+                if state.is_changed:
+                    if matches:
+                        self._emit(matches, timestamp)
+                    self._store(before, state)
+        except PartialMatchLimitError as error:
+            raise PartialMatchLimitError(f"Key {key!r}: {error.message}", hint=error.hint) from None
+
     def _process_events(self, state: NFAState | None, events: Sequence[TimedEvent]) -> NFAState | None:
         """Processes events in order; None is the state of a key without partial matches."""
         nfa = self._nfa
         if nfa is None:
             return None
-        starts = nfa.starts
+        begins = nfa.begins
         # as Flink does; otherwise a timer for the first partial match is enough
         registers_all = self._registers_all
         has_new_start = False
@@ -356,7 +451,7 @@ class CepOperator(StreamOperator):
         try:
             for timestamp, event in events:
                 if state is None:
-                    if not starts(event, timestamp):
+                    if not begins(event, nfa.initial_context(timestamp)):
                         continue
                     state = nfa.initial_state()
                 elif timestamp != time:

@@ -9,7 +9,9 @@ from firesteel.cep.nfa.compiler import CompiledPattern
 from firesteel.cep.nfa.predicates import Edge, compile_states
 from firesteel.cep.nfa.priority_queue import discard, pop, push
 from firesteel.cep.nfa.shared_buffer import (
+    NEVER,
     NO_START,
+    UNKNOWN,
     Computation,
     Entry,
     NFAState,
@@ -75,9 +77,10 @@ class NFA:
         self._window_times = pattern.window_times
         self._has_times = bool(pattern.window_time or pattern.window_times)
         self._strategy = pattern.strategy
-        self._edges, self._starts = compile_states(pattern.states, pattern.start)
+        self._edges, self.begins = compile_states(pattern.states, pattern.start)
         self._types = {state.name: state.state_type for state in pattern.states}
         self._context = EventContext(clock)
+        self._initial_context = EventContext(clock)
         start = pattern.start.name
         self._start = Computation(NO_START, start, None, -1, -1)
 
@@ -94,23 +97,23 @@ class NFA:
         first = state.partial[0]
         return None if not self.window_time or first[0] == NO_START else first[3] + self.window_time
 
-    def starts(self, event: Any, timestamp: int) -> bool:
-        """Whether an event would begin a partial match or a match; if not, it does not change an initial state."""
-        context = self._context
-        context.event_timestamp = timestamp
-        context.last = None
-        return self._starts(event, context)
+    def initial_context(self, timestamp: int) -> EventContext:
+        """Returns the context for ``begins``: whether an event of that timestamp begins a match or a partial match.
+
+        If not, it does not change an initial state.
+        """
+        self._initial_context.event_timestamp = timestamp
+        return self._initial_context
 
     def process(self, state: NFAState, event: Any, timestamp: int) -> Sequence[Match]:
         """Processes an event; returns the matches that are complete with it."""
         context = self._context
         context.event_timestamp = timestamp
         edges_of, start = self._edges, self._start
-        partial: list[Computation] = []
+        partial: list[Computation] | None = None
+        """None as long as all partial matches are as before; then they are in order, and need not be sorted in."""
         completed: list[Computation] = []
-        is_same = True
-        """Whether all partial matches so far are as before; then they are in order, and need not be sorted in."""
-        for computation in state.partial:
+        for position, computation in enumerate(state.partial):
             name = computation[1]
             find = edges_of.get(name)
             if find is None:
@@ -119,24 +122,25 @@ class NFA:
             edges = find(event, context)
             if name == start[1]:
                 if edges and _has_take(edges):
-                    is_same = False
+                    if partial is None:
+                        partial = state.partial[:position]
                     state.has_new_start = True
                     self._follow(edges, start, event, timestamp, state.next_number, partial, completed)
                 kept = start
             elif len(edges) == 1 and edges[0][4] == name:
                 kept = computation
             else:
-                is_same = False
+                if partial is None:
+                    partial = state.partial[:position]
                 if edges:
                     self._follow(edges, computation, event, timestamp, state.next_number, partial, completed)
                 continue
-            if is_same:
-                partial.append(kept)
-            else:
+            if partial is not None:
                 push(partial, kept)
-        if is_same:
+        if partial is None:
             return ()
         state.is_changed = True
+        state.end = UNKNOWN
         state.next_number += 1
         state.partial = partial
         matches = self._take_completed(state, completed) if completed or state.completed else ()
@@ -151,13 +155,16 @@ class NFA:
         Returns the matches that are complete with that, and the events of partial matches with their time's end.
         """
         if not self._has_times:
+            state.end = NEVER
             return (), ()
         window_time, window_times = self.window_time, self._window_times
         if not window_times:
             # the first of them began first
             first = state.partial[0]
-            if first[0] == NO_START or timestamp - first[3] < window_time:
+            state.end = NEVER if first[0] == NO_START else first[3] + window_time
+            if timestamp < state.end:
                 return (), ()
+            state.end = UNKNOWN
         timed_out: list[tuple[Match, int]] = []
         partial: list[Computation] = []
         completed: list[Computation] = []

@@ -8,12 +8,27 @@ them, the paths through them need no versions, and an entry is released with the
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Any, NamedTuple
 
-__all__ = ["NO_START", "Computation", "Entry", "NFAState", "events_of", "matched_events", "matched_ids"]
+__all__ = [
+    "NEVER",
+    "NO_START",
+    "UNKNOWN",
+    "Computation",
+    "Entry",
+    "NFAState",
+    "events_of",
+    "matched_events",
+    "matched_ids",
+]
 
 NO_START = 1 << 62
 """The number of the first event where there is none yet: after all others."""
+
+
+UNKNOWN, NEVER = -inf, inf
+"""Times at which partial matches end."""
 
 
 class Entry(NamedTuple):
@@ -43,7 +58,7 @@ class NFAState:
     Both are binary heaps by the first event.
     """
 
-    __slots__ = ("completed", "has_new_start", "is_changed", "next_number", "partial")
+    __slots__ = ("completed", "end", "has_new_start", "is_changed", "next_number", "partial")
 
     def __init__(self, partial: list[Computation], completed: list[Computation] | None = None, next_number: int = 0):
         self.partial = partial
@@ -53,6 +68,8 @@ class NFAState:
         """Whether a partial match has begun since this was reset."""
         self.is_changed = False
         """Whether anything has changed since this was reset."""
+        self.end: float = UNKNOWN
+        """Before that time no partial match times out."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a loop has long chains of entries, on which pickle would recurse

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from firesteel.api.output_tag import OutputTag
-from firesteel.cep import Pattern, PatternProcessFunction, TimedOutPartialMatchHandler
+from firesteel.cep import Pattern, PatternProcessFunction, TimedOutPartialMatchHandler, WithinType
 from firesteel.cep.functions import select_adapter
 from firesteel.cep.nfa.nfa import PartialMatchLimitError
 from firesteel.cep.operator import PARTIAL_MATCHES, WAITING_EVENTS, CepOperator, CepSpec
@@ -49,12 +50,17 @@ class Bench:
         return [value for value, _ in emitted]
 
     def keys(self, state: str) -> list[Any]:
+        self.snapshot()
         assert self.context.backend is not None
         return sorted(self.context.backend.keys(state))
 
+    def snapshot(self) -> None:
+        """Has the operator put everything into state."""
+        self.operator.snapshot_state(1, self.context.operator_state)
+
 
 def is_(text: str) -> Any:
-    return lambda record: record[1] == text
+    return lambda record: record[1][0] == text
 
 
 def a_then_b() -> Pattern:
@@ -85,10 +91,60 @@ def test_state_is_restored(workbench: Workbench) -> None:
     bench = Bench(CepSpec(a_then_b(), Texts()), backend)
     bench.add(("k", "a", 3), ("l", "a", 4), ("l", "b", 8), ("m", "x", 2))
     assert bench.advance(5) == []
+    bench.snapshot()
     restored = Bench(CepSpec(a_then_b(), Texts()), workbench.restore([workbench.snapshot(backend)]))
     restored.add(("k", "b", 7))
     assert sorted(restored.advance(8)) == ["ab", "ab"]
     assert restored.keys(PARTIAL_MATCHES) == restored.keys(WAITING_EVENTS) == []
+
+
+PATTERNS = {
+    "within": a_then_b,
+    "between neighbours": lambda: (
+        Pattern.begin("a").where(is_("a")).followed_by("b").where(is_("b")).within(4, WithinType.PREVIOUS_AND_CURRENT)
+    ),
+    "absent": lambda: Pattern.begin("a").where(is_("a")).not_followed_by("b").where(is_("b")).within(6),
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("compares", [False, True])
+def test_snapshots_and_ends_of_turns_change_nothing(pattern: str, compares: bool) -> None:
+    """Events that a snapshot has put into state come before later ones of the same timestamp."""
+
+    def results(seed: int, backend: Any, *, snapshots: bool, short_turns: bool) -> list[Any]:
+        rng, between = random.Random(seed), random.Random(seed)
+        spec = CepSpec(PATTERNS[pattern](), Texts(), comparator=_by_text if compares else None)
+        bench = Bench(spec, backend)
+        bench.context.turn.is_over = short_turns
+        emitted: list[Any] = []
+        for watermark in range(0, 40, 4):
+            for _ in range(3):
+                for _ in range(rng.randrange(4)):
+                    time = watermark + rng.randrange(-3, 9)
+                    bench.add((rng.choice("kl"), rng.choice("abc") + str(rng.randrange(100)), time))
+                if snapshots and between.random() < 0.5:
+                    bench.snapshot()
+            emitted += sorted(bench.advance(watermark))
+        emitted += sorted(bench.advance(1000))
+        assert bench.keys(WAITING_EVENTS) == []
+        return [emitted, sorted(value for value, _ in bench.context.side_output.get(TIMED_OUT, ()))]
+
+    for seed in range(30):
+        plain = results(seed, None, snapshots=False, short_turns=False)
+        assert results(seed, None, snapshots=True, short_turns=False) == plain, seed
+        assert results(seed, None, snapshots=True, short_turns=True) == plain, seed
+    bench = Workbench("rocksdb", 8, FakeClock(1000))
+    try:
+        assert results(0, bench.backend(), snapshots=False, short_turns=False) == results(
+            0, None, snapshots=True, short_turns=True
+        )
+    finally:
+        bench.close()
+
+
+def _by_text(one: Any, other: Any) -> int:
+    return int(one[1] > other[1]) - int(one[1] < other[1])
 
 
 def test_nothing_is_left_of_a_key_whose_time_has_passed(workbench: Workbench) -> None:
