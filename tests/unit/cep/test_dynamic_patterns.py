@@ -76,6 +76,56 @@ def test_the_rule_is_restored(backend: str) -> None:
         assert advance(restored, 2) == ["a1b2"]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_rule_that_came_after_the_checkpoint_comes_again(backend: str) -> None:
+    """The rule of the checkpoint is in force again, with its partial matches, until the next one is read again."""
+
+    def goes_on(bench: BroadcastHarness) -> list[str]:
+        bench.process_element(("k", "b", 2), 2)
+        bench.process_element(("l", "c", 3), 3)
+        matches = advance(bench, 3)
+        bench.process_element(("l", "b", 4), 4)  # waits for the next rule
+        bench.process_broadcast_element("bc")
+        bench.process_element(("k", "c", 5), 5)
+        bench.process_element(("l", "c", 6), 6)
+        return matches + advance(bench, 6)
+
+    with harness(backend) as bench:
+        bench.process_broadcast_element("ab")
+        bench.process_element(("k", "a", 1), 1)
+        bench.process_element(("l", "a", 1), 1)
+        assert advance(bench, 1) == []
+        snapshot = bench.snapshot()
+        assert goes_on(bench) == ["a1b2", "b4c6"]
+        assert bench.keys(PARTIAL_MATCHES) == []
+        # fails here
+    with harness(backend).initialize_state(snapshot) as restored:
+        assert sorted(restored.keys(PARTIAL_MATCHES)) == ["k", "l"]
+        assert goes_on(restored) == ["a1b2", "b4c6"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_rule_is_in_every_subtask_after_a_rescale(backend: str) -> None:
+    keys = [f"key {number}" for number in range(20)]
+    with harness(backend) as bench:
+        bench.process_broadcast_element("ab")
+        for key in keys:
+            bench.process_element((key, "a", 1), 1)
+        assert advance(bench, 1) == []
+        for key in keys:
+            bench.process_element((key, "b", 2), 2)  # waits
+        snapshot = bench.snapshot()
+    matches = []
+    for subtask in range(2):
+        options = {"parallelism": 2, "subtask": subtask}
+        with harness(BACKENDS[1 - BACKENDS.index(backend)], **options).initialize_state(snapshot) as restored:
+            matches.append(len(advance(restored, 2)))
+            restored.process_broadcast_element("bc")
+            assert restored.keys(PARTIAL_MATCHES) == []
+    assert sum(matches) == len(keys)
+    assert all(matches)
+
+
 def test_processing_time() -> None:
     with harness("hashmap", is_event_time=False) as bench:
         bench.process_broadcast_element("ab")
