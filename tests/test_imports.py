@@ -64,6 +64,7 @@ LAYERS: dict[str, set[str]] = {
     },
     "cli": {"client", "rest", "savepoint", "datastream", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
     "testing": {
+        "cep",  # generated programs have patterns
         "datastream",
         "execution",
         "jobmaster",

@@ -15,7 +15,7 @@ __all__ = ["Coverage", "Met", "met_by"]
 EXECUTIONS = ("no checkpoints", "aligned", "unaligned", "epochs", "batch")
 OPERATORS = (
     "Source", "Map", "Filter", "FlatMap", "Union", "Repartition", "AssignTimestamps", "Reduce", "Window", "WindowAll",
-    "KeyedProcess", "Process", "HoldBack", "CoMap", "CoProcess", "Broadcast", "Sink",
+    "KeyedProcess", "Process", "HoldBack", "CoMap", "CoProcess", "Broadcast", "Match", "MatchAll", "Bundle", "Sink",
 )  # fmt: skip
 
 

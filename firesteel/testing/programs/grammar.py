@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 
 from firesteel.testing.programs.nodes.broadcasts import Broadcast
+from firesteel.testing.programs.nodes.bundles import Bundle
 from firesteel.testing.programs.nodes.connects import CoMap, CoProcess
 from firesteel.testing.programs.nodes.operator_state import HoldBack
+from firesteel.testing.programs.nodes.patterns import Match
 from firesteel.testing.programs.nodes.processes import KeyedProcess, Process
 from firesteel.testing.programs.nodes.reductions import Reduce
 from firesteel.testing.programs.nodes.sinks import Sink
@@ -33,10 +35,12 @@ GRAMMAR: tuple[type[Node], ...] = (
     CoMap,
     CoProcess,
     Broadcast,
+    Match,
+    Bundle,
     Sink,
 )
 """The nodes that are drawn behind the sources."""
-_TIMED = (Window, KeyedProcess)
+_TIMED = (Window, KeyedProcess, Match)
 _TRIES = 30
 
 

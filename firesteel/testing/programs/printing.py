@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def print_program(program: Program, way: Way, problems: list[str]) -> str:
     env = _Scribe("env", printer)
     faults = {fault.place for fault in way.faults if fault.is_in_function}
     trips: Any = {place: _Code(f"trips[{place!r}]") for place in faults}
-    build(program, Site(env, Path(_DIRECTORY), trips), printer.assign)
+    build(program, _PrintedSite(env, Path(_DIRECTORY), trips), printer.assign)
     program_code, way_code = printer.code(program, 1), printer.code(way, 1)
     printer.imports.add(("firesteel.testing.programs.running.replaying", "replay"))
     lines = [
@@ -84,6 +85,13 @@ class _Scribe:
             return _Scribe(f"{self._text}.{name}({', '.join(given)})", self._printer)
 
         return call
+
+
+class _PrintedSite(Site):
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        printer: _Printer = self.env._printer
+        given = ", ".join(printer.code(arg) for arg in args)
+        return _Scribe(f"{printer.name(function)}({given})", printer)
 
 
 class _Printer:

@@ -180,6 +180,11 @@ class Node(ABC):
         """The places where an exception of user code can be injected."""
         return ()
 
+    @property
+    def pinned(self) -> tuple[str, ...]:
+        """The uids of its operators whose parallelism the program sets."""
+        return () if self.parallelism is None else (f"node-{self.id}",)
+
 
 @dataclass(frozen=True)
 class Program:

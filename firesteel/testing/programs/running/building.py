@@ -30,6 +30,10 @@ class Site:
         trip = self.trips.get(f"{node.id}.{place}" if place else str(node.id))
         return function if trip is None else replace(function, trip=trip)  # type: ignore[type-var]
 
+    def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Calls a function that makes a stream of streams, for APIs that are not methods of a stream."""
+        return function(*args)
+
     def finish(self, stream: Any, node: Node) -> Any:
         """Sets name, uid, parallelism and chaining of an operator."""
         stream = stream.name(f"{node.kind} {node.id}").uid(f"node-{node.id}")

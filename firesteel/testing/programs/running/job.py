@@ -139,7 +139,7 @@ class RunningJob:
 
 def _rescalable(job_graph: JobGraph, program: Program) -> set[str]:
     """Returns the vertices whose parallelism the program leaves open, as far as forward edges allow."""
-    pinned = {f"node-{node.id}" for node in program.nodes if node.parallelism is not None}
+    pinned = {uid for node in program.nodes for uid in node.pinned}
     fixed = {
         vertex.id for vertex in job_graph.vertices if any(operator.node.uid in pinned for operator in vertex.operators)
     }
