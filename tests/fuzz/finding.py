@@ -1,4 +1,4 @@
-"""How many programs it takes to find a bug that was put back: ``python -m tests.fuzz.finding``."""
+"""How many programs it takes to find a defect that was put back or planted: ``python -m tests.fuzz.finding``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from firesteel.testing.programs import Campaign, InProcessRunner
 from firesteel.testing.programs.running.workers import judge_in_processes
 from tests.fuzz.bugs import BUGS
+from tests.fuzz.planted import PLANTED
 
+DEFECTS = {**BUGS, **PLANTED}
 DEADLINE_S = 60.0
 CLEAN_RUNS = 3
 """So often a program that has found a bug must be right without it."""
@@ -23,7 +25,7 @@ class Installed:
     name: str
 
     def __call__(self) -> None:
-        for each in BUGS[self.name]():
+        for each in DEFECTS[self.name]():
             each.start()
 
 
@@ -58,7 +60,7 @@ def main() -> int:
     parser.add_argument("--seed", default="7")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", metavar="REGEX", help="count programs whose text does not match, but do not run them")
-    parser.add_argument("bugs", nargs="*", default=list(BUGS))
+    parser.add_argument("bugs", nargs="*", default=list(DEFECTS))
     arguments = parser.parse_args()
     missed = 0
     for name in arguments.bugs:
