@@ -28,7 +28,7 @@ from firesteel.cep.pattern.pattern import Pattern, conditions_of
 from firesteel.cep.waiting_events import WaitingEvents
 from firesteel.common.errors import FiresteelError
 from firesteel.runtime.codegen.at_work import MATCH_FUNCTION, handles_results_of
-from firesteel.runtime.codegen.functions import method_of
+from firesteel.runtime.codegen.functions import direct_call, method_of
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
@@ -133,7 +133,7 @@ class CepOperator(StreamOperator):
         if backend is None or not context.key_selectors:
             raise FiresteelError("A pattern operator needs a keyed stream; CEP.pattern keys by a constant.")
         self._backend = backend
-        self._key_selector = context.key_selectors[0]
+        self._key_selector = direct_call(context.key_selectors[0])
         self._timers = context.timer_service(TIMERS, self)
         self._events = backend.get_state(ListStateDescriptor(WAITING_EVENTS, None), internal=True)
         self._partial = backend.get_state(ValueStateDescriptor(PARTIAL_MATCHES, None), internal=True)

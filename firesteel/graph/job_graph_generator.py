@@ -10,6 +10,7 @@ from firesteel.config.pipeline_options import INLINE_FUNCTIONS
 from firesteel.graph.chaining import is_chainable
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph
+from firesteel.runtime.codegen.functions import program_function
 from firesteel.runtime.codegen.inlining import InlineTable, find_inline_expressions
 
 __all__ = ["chain_name", "create_job_graph"]
@@ -55,7 +56,7 @@ def _inline_expressions(stream_graph: StreamGraph) -> InlineTable:
         spec = node.spec
         functions += [getattr(spec, "function", None), getattr(spec, "key_selector", None), *node.key_selectors]
     functions += [getattr(edge.partitioner, "key_selector", None) for edge in stream_graph.edges]
-    return find_inline_expressions(functions)
+    return find_inline_expressions(map(program_function, functions))
 
 
 def chain_name(operators: Sequence[ChainedOperator]) -> str:

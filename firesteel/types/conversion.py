@@ -1,8 +1,9 @@
 """Conversion of records to their declared type, as the coders of PyFlink convert what leaves Python.
 
 A FLOAT is rounded to 32 bits, a float for an INT is cut, a Row gets the names of its type, a timestamp of SQL has
-no time zone. Most records are of their type already: an expression that a generated loop evaluates tells it, and only
-other records are converted. A value that cannot be converted raises an error.
+no time zone. A conversion is code that is written for its type. Most records are of their type already: an expression
+that a generated loop evaluates tells it, and only other records are converted. A value that cannot be converted raises
+an error.
 """
 
 from __future__ import annotations
@@ -37,13 +38,16 @@ from firesteel.types.type_information import (
     TypeInformation,
 )
 
-__all__ = ["Conversion", "conversion_of"]
+__all__ = ["NEVER", "Bind", "Conversion", "conversion_of"]
 
 Bind = Callable[[str, Any], str]
 """Makes an object known to an expression: returns the name for it, like the given one."""
+NEVER = "False"
+"""The condition of types whose values are always converted."""
 
 _BITS = {BasicType.BYTE: 8, BasicType.SHORT: 16, BasicType.INT: 32, BasicType.LONG: 64}
 _SINGLE = struct.Struct("f")
+_MAX_SINGLE = 3.4028234663852886e38
 
 
 @dataclass(frozen=True)
@@ -53,30 +57,46 @@ class Conversion:
     convert: Callable[[Any], Any]
     """Returns a value of the type; raises TypeError, ValueError, OverflowError or AttributeError if there is none."""
     test: Callable[[str, Bind], str]
-    """Writes the condition under which the value of a variable or expression can stay as it is."""
+    """Writes the condition under which the value of a variable or expression can stay as it is; see ``NEVER``."""
+    change: Callable[[str, Bind], tuple[str, str]] | None = None
+    """Where values never stay as they are: writes a condition and what a value becomes under it."""
+
+    def write(self, value: str, bind: Bind) -> str:
+        """Writes the expression of the converted value of a variable."""
+        convert = f"{bind('convert', self.convert)}({value})"
+        test, changed = (self.test(value, bind), value) if self.change is None else self.change(value, bind)
+        return convert if test == NEVER else f"({changed} if {test} else {convert})"
 
     def convert_all(self) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """Returns a function that converts a batch."""
-        names: dict[str, Any] = {"convert": self.convert}
-
-        def bind(hint: str, value: Any) -> str:
-            name = f"{hint}_{len(names)}"
-            names[name] = value
-            return name
-
-        text = f"lambda values: [v if {self.test('v', bind)} else convert(v) for v in values]"
-        # the name of the file tells a failure's account that the frame is not one of the program's
-        code = compile(text, __file__, "eval")
-        convert_all: Callable[[Sequence[Any]], Sequence[Any]] = eval(code, names)  # noqa: S307 - our own text
+        convert_all: Callable[[Sequence[Any]], Sequence[Any]] = _compile(
+            lambda bind: f"lambda values: [{self.write('v', bind)} for v in values]"
+        )
         return convert_all
 
     def or_none(self) -> Conversion:
         """The conversion of values that may be None."""
-        convert, test = self.convert, self.test
-        return Conversion(
-            lambda value: None if value is None else convert(value),
-            lambda value, bind: f"({value} is None or {test(value, bind)})",
-        )
+        convert, test, change = self.convert, self.test, self.change
+
+        def test_or_none(value: str, bind: Bind) -> str:
+            condition = test(value, bind)
+            return NEVER if condition == NEVER else f"({condition} or {value} is None)"
+
+        return Conversion(lambda value: None if value is None else convert(value), test_or_none, change)
+
+
+def _compile(write: Callable[[Bind], str]) -> Any:
+    """Returns the function that a text defines."""
+    names: dict[str, Any] = {}
+
+    def bind(hint: str, value: Any) -> str:
+        name = f"{hint}_{len(names)}"
+        names[name] = value
+        return name
+
+    text = write(bind)
+    # the name of the file tells a failure's account that the frame is not one of the program's
+    return eval(compile(text, __file__, "eval"), names)  # noqa: S307 - our own text
 
 
 def conversion_of(type_info: TypeInformation | None, *, wraps: bool = False) -> Conversion | None:
@@ -122,17 +142,23 @@ def _of_class(class_: type, convert: Callable[[Any], Any], and_: str = "") -> Co
 
 
 def _never(_value: str, _bind: Bind) -> str:
-    return "False"
+    return NEVER
 
 
 # -- single values ------------------------------------------------------------------------------------
 
 
 def _basic(basic_type: BasicType, wraps: bool) -> Conversion:
-    if basic_type in _BITS:
-        half = 1 << _BITS[basic_type] - 1
-        return _of_class(int, lambda value: _to_int(value, half, wraps), f"-{half} <= {{v}} < {half}")
-    return _BASIC[basic_type]
+    if basic_type not in _BITS:
+        return _BASIC[basic_type]
+    bits = _BITS[basic_type]
+    half = 1 << bits - 1
+
+    def test(value: str, bind: Bind) -> str:
+        # cheaper than two comparisons with large numbers; the lowest number, which has one bit more, is converted
+        return f"{value}.__class__ is int and {bind('bits', int.bit_length)}({value}) < {bits}"
+
+    return Conversion(lambda value: _to_int(value, half, wraps), test)
 
 
 def _to_int(value: Any, half: int | None = None, wraps: bool = False) -> int:
@@ -165,6 +191,11 @@ def _to_single(value: Any) -> float:
     except OverflowError:
         return math.copysign(math.inf, number)
     return float(single)
+
+
+def _change_to_single(value: str, bind: Bind) -> tuple[str, str]:
+    condition = f"{value}.__class__ is float and {-_MAX_SINGLE} <= {value} <= {_MAX_SINGLE}"
+    return condition, f"{bind('unpack', _SINGLE.unpack)}({bind('pack', _SINGLE.pack)}({value}))[0]"
 
 
 def _to_str(value: Any) -> str | None:
@@ -219,7 +250,7 @@ def _to_bytes(value: Any) -> bytes:
 _IS_LOCAL = "{v}.tzinfo is None"
 _BASIC = {
     BasicType.BOOLEAN: _of_class(bool, _to_bool),
-    BasicType.FLOAT: Conversion(_to_single, _never),
+    BasicType.FLOAT: Conversion(_to_single, _never, _change_to_single),
     BasicType.DOUBLE: _of_class(float, _to_float),
     BasicType.STRING: _of_class(str, _to_str),
     BasicType.CHAR: _of_class(str, _to_str),
@@ -241,25 +272,27 @@ _BYTES = _of_class(bytes, _to_bytes)
 # -- composite values ---------------------------------------------------------------------------------
 
 
+def _write_fields(parts: Sequence[Conversion | None], value: str, bind: Bind) -> str:
+    fields = [f"{value}[{i}]" for i in range(len(parts))]
+    return "".join(
+        f"{field if part is None else part.write(field, bind)}, " for field, part in zip(fields, parts, strict=True)
+    )
+
+
 def _tuple(type_info: TupleTypeInfo, wraps: bool) -> Conversion:
     parts = [conversion_of(field, wraps=wraps) for field in type_info.get_field_types()]
     count = len(parts)
-    converters = [None if part is None else part.convert for part in parts]
+    convert_fields = _compile(lambda bind: f"lambda v: ({_write_fields(parts, 'v', bind)})")
 
-    def convert(value: Any) -> tuple[Any, ...]:
+    def convert(value: Any) -> Any:
         if not isinstance(value, (tuple, list)) or len(value) < count:
             raise TypeError(f"a tuple of {count} fields is required")
-        return tuple(
-            [
-                field if convert_field is None else convert_field(field)
-                for field, convert_field in zip(value, converters, strict=False)
-            ]
-        )
+        return convert_fields(value)
 
     def test(value: str, bind: Bind) -> str:
         tests = [f"{value}.__class__ is tuple", f"len({value}) == {count}"]
         tests += [part.test(f"{value}[{i}]", bind) for i, part in enumerate(parts) if part is not None]
-        return "False" if "False" in tests else f"({' and '.join(tests)})"
+        return NEVER if NEVER in tests else f"({' and '.join(tests)})"
 
     return Conversion(convert, test)
 
@@ -268,27 +301,21 @@ def _row(type_info: RowTypeInfo, wraps: bool) -> Conversion:
     found = [conversion_of(field, wraps=wraps) for field in type_info.get_field_types()]
     parts = [None if part is None else part.or_none() for part in found]
     names = tuple(type_info.get_field_names())
-    converters = [None if part is None else part.convert for part in parts]
+    convert_fields = _compile(lambda bind: f"lambda v: [{_write_fields(parts, 'v', bind)}]")
 
     def convert(value: Any) -> Row:
         values = values_by_name(value, names)
         if values is None or len(values) != len(names):
             raise TypeError(f"a Row of {len(names)} fields is required")
-        row = named_row(
-            names,
-            [
-                field if convert_field is None else convert_field(field)
-                for field, convert_field in zip(values, converters, strict=True)
-            ],
-        )
+        row = named_row(names, convert_fields(values))
         if isinstance(value, Row):
             row.set_row_kind(value.get_row_kind())
         return row
 
     def test(value: str, bind: Bind) -> str:
         fields = [part.test(f"{value}._values[{i}]", bind) for i, part in enumerate(parts) if part is not None]
-        if any("or False" in field for field in fields):
-            return "False"
+        if NEVER in fields:
+            return NEVER
         tests = [f"{value}.__class__ is {bind('Row', Row)}", f"{value}._fields == {bind('names', names)}"]
         tests += [f"len({value}._values) == {len(names)}", *fields]
         return f"({' and '.join(tests)})"
@@ -302,21 +329,23 @@ def _list(element: TypeInformation, nullable: bool, wraps: bool) -> Conversion:
         part = part.or_none()
     convert_all: Callable[[Sequence[Any]], Sequence[Any]] = list if part is None else part.convert_all()
 
-    def convert(value: Any) -> list[Any]:
+    def convert(value: Any) -> Any:
+        if value.__class__ is list:
+            return convert_all(value)
         if isinstance(value, (str, bytes, bytearray, dict, Row)):
             raise TypeError("a list is required")
-        return list(convert_all(list(value)))
+        return convert_all(list(value))
 
     return Conversion(convert, _never)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _map(type_info: MapTypeInfo, wraps: bool) -> Conversion:
     key = conversion_of(type_info.get_key_type(), wraps=wraps)
     item = conversion_of(type_info.get_value_type(), wraps=wraps)
-    convert_key = _as_it_is if key is None else key.convert
-    convert_item = _as_it_is if item is None else item.or_none().convert
-    return Conversion(lambda value: {convert_key(name): convert_item(entry) for name, entry in value.items()}, _never)
+
+    def write(bind: Bind) -> str:
+        name = "k" if key is None else key.write("k", bind)
+        entry = "v" if item is None else item.or_none().write("v", bind)
+        return f"lambda values: {{{name}: {entry} for k, v in values.items()}}"
+
+    return Conversion(_compile(write), _never)

@@ -10,13 +10,20 @@ from firesteel.common.errors import InvalidKeyError
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.datastream.functions import KeySelector, RuntimeContext
 from firesteel.process.pyflink_names import is_pyflink_program
+from firesteel.runtime.codegen.functions import ConvertedFunction
 from firesteel.runtime.model.key_groups import encode_key
-from firesteel.types.conversion import conversion_of
+from firesteel.types.composite_type_information import TupleTypeInfo
+from firesteel.types.conversion import NEVER, Bind, Conversion, conversion_of
 
 __all__ = ["select_keys"]
 
 _PLAIN = frozenset({str, int, bytes, bool})
 """Classes whose objects are keys as they are."""
+
+_PLAIN_TYPES = [
+    *(Types.BOOLEAN(), Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG(), Types.BIG_INT()),
+    *(Types.STRING(), Types.CHAR(), Types.PRIMITIVE_ARRAY(Types.BYTE())),
+]
 
 Selector = Callable[[Any], Any] | KeySelector
 
@@ -37,12 +44,14 @@ def select_keys(key_selector: Selector, key_type: TypeInformation | None, *, con
     return TypedKeySelector(key_selector, key_type)
 
 
-class AnyKeySelector(KeySelector):
+class AnyKeySelector(KeySelector, ConvertedFunction):
     """Selects keys of any picklable type."""
+
+    keeps_longs = True
 
     def __init__(self, key_selector: Selector):
         self._selector = key_selector
-        self._select = key_selector.get_key if isinstance(key_selector, KeySelector) else key_selector
+        self.call = key_selector.get_key if isinstance(key_selector, KeySelector) else key_selector
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Opens the selector of the program."""
@@ -56,8 +65,15 @@ class AnyKeySelector(KeySelector):
 
     def get_key(self, value: Any) -> Any:
         """Returns the key, or its form if it has no canonical one."""
-        key = self._select(value)
-        return key if key.__class__ in _PLAIN else _any_key(key)
+        return self.convert(self.call(value))
+
+    def test(self, result: str, bind: Bind) -> str:
+        """Writes the condition under which a key stays as it is."""
+        return f"{result}.__class__ in {bind('plain', _PLAIN)}"
+
+    def convert(self, result: Any) -> Any:
+        """Returns a key, or its form if it has no canonical one."""
+        return result if result.__class__ in _PLAIN else _any_key(result)
 
 
 class TypedKeySelector(AnyKeySelector):
@@ -66,28 +82,40 @@ class TypedKeySelector(AnyKeySelector):
     def __init__(self, key_selector: Selector, key_type: TypeInformation):
         super().__init__(key_selector)
         self._key_type = key_type
-        self._convert: Callable[[Any], Any] | None = None
+        self.keeps_longs = key_type == Types.LONG()
+        self._conversion: Conversion | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_convert": None}
+        return {**self.__dict__, "_conversion": None}
 
-    def get_key(self, value: Any) -> Any:
-        """Returns the key converted to its type."""
-        convert = self._convert
-        if convert is None:
-            conversion = conversion_of(self._key_type)
-            assert conversion is not None
-            convert = self._convert = conversion.or_none().convert
-        given = self._select(value)
+    def test(self, result: str, bind: Bind) -> str:
+        """Writes the condition under which a key is of its type, and stays as it is."""
+        return self._key_conversion().test(result, bind) if _has_plain_keys(self._key_type) else NEVER
+
+    def convert(self, result: Any) -> Any:
+        """Returns a key converted to its type."""
         try:
-            key = convert(given)
-        except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            problem = self._key_type.validate(given) or f"{given!r}: {error}"
+            key = None if result is None else self._key_conversion().convert(result)
+        except (TypeError, ValueError, OverflowError, AttributeError, ArithmeticError) as error:
+            problem = self._key_type.validate(result) or f"{result!r}: {error}"
             raise InvalidKeyError(
                 f"The key does not fit its declared type {self._key_type}: {problem}",
                 hint="Correct key_type, or leave it out.",
             ) from None
-        return key if key.__class__ in _PLAIN else _any_key(key)
+        return super().convert(key)
+
+    def _key_conversion(self) -> Conversion:
+        if self._conversion is None:
+            self._conversion = conversion_of(self._key_type)
+        assert self._conversion is not None
+        return self._conversion
+
+
+def _has_plain_keys(key_type: TypeInformation) -> bool:
+    """Whether all values of a type are keys as they are."""
+    if isinstance(key_type, TupleTypeInfo):
+        return all(field in _PLAIN_TYPES for field in key_type.get_field_types())
+    return key_type in _PLAIN_TYPES
 
 
 def _any_key(key: Any) -> Any:

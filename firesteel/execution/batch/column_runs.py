@@ -11,6 +11,7 @@ from typing import Any
 
 from firesteel.common.types import Row, RowKind
 from firesteel.execution.batch.columns import Columns, Layout, Shape, numpy_type
+from firesteel.runtime.codegen.functions import converted_function
 from firesteel.runtime.codegen.inlining import inline_expression
 from firesteel.runtime.model.key_groups import HASH_SEED
 from firesteel.types.number_records import NumberRecords
@@ -39,6 +40,9 @@ def field_of_key(selector: Callable[[Any], Any]) -> int | str | None:
     >>> field_of_key(itemgetter(1))
     1
     """
+    converted = converted_function(selector)
+    if converted is not None:
+        return field_of_key(converted.call) if converted.keeps_longs else None
     field: Any = None
     if type(selector) is itemgetter:
         fields: Any = selector.__reduce__()[1]

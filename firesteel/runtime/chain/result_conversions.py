@@ -58,7 +58,7 @@ def _conversion(type_info: Any) -> Conversion | None:
                 hint="Correct output_type (type_info of a source), or leave it out.",
             ) from None
 
-    return replace(conversion, convert=convert)
+    return replace(conversion, convert=convert, change=None)
 
 
 def _check(type_info: Any, conversion: Conversion | None) -> Callable[[Any], Any] | None:

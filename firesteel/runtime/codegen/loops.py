@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
 from firesteel.api.output_tag import OutputTag
+from firesteel.runtime.codegen.functions import converted_function
 from firesteel.runtime.codegen.inlining import code_location, inline_expression, inline_expression_of_two
 from firesteel.runtime.codegen.ownership import Ownership, Shape, copy_batch, keeps_nothing
 from firesteel.types.copying import IMMUTABLE, copy_value
@@ -190,6 +191,9 @@ class LoopWriter:
 
     def call(self, function: Callable[[Any], Any], value: str) -> str:
         """The expression that applies a function to a variable: inlined where that is safe, else a call."""
+        converted = converted_function(function)
+        if converted is not None:
+            return converted.write(self.new_variable("r"), self.call(converted.call, value), self.bind)
         inlined = inline_expression(function)
         if inlined is None:
             self._user_code = code_location(function)

@@ -8,10 +8,16 @@ from typing import Any
 import pytest
 
 from firesteel.api.pickled_key import PickledKey, plain_key
-from firesteel.common import Row, Types
+from firesteel.common import Configuration, Row, Types
 from firesteel.common.errors import InvalidKeyError
 from firesteel.datastream.functions import KeySelector
 from firesteel.datastream.streams.key_selection import select_keys
+from firesteel.runtime.codegen.functions import direct_call, program_function
+from firesteel.runtime.codegen.inlining import find_inline_expressions, register_inline_expressions
+from firesteel.runtime.codegen.loops import LoopWriter
+from firesteel.testing import collect, test_environment
+
+PERSON = Types.ROW_NAMED(["a"], [Types.INT()])
 
 
 class Item:
@@ -60,3 +66,37 @@ def test_without_a_key_type_the_selector_is_that_of_the_program() -> None:
 
     assert select_keys(select, None, converts=True) is select
     assert select_keys(select, Types.INT(), converts=False) is select
+
+
+@pytest.mark.parametrize("key_type", [Types.PICKLED_BYTE_ARRAY(), Types.LONG(), Types.TUPLE([Types.LONG()]), PERSON])
+def test_generated_code_selects_the_same_keys(key_type: Any) -> None:
+    selector: Any = select_keys(lambda value: value, key_type, converts=True)
+    direct = direct_call(selector.get_key)
+    for key in [1, -(2**63), 1.7, True, None, (1,), (2.5,), Row(a=1), "text", 2**64]:
+        try:
+            expected = selector.get_key(key)
+        except InvalidKeyError as error:
+            with pytest.raises(InvalidKeyError) as caught:
+                direct(key)
+            assert caught.value.message == error.message
+        else:
+            assert (direct(key), type(direct(key))) == (expected, type(expected))
+
+
+def test_the_selector_of_the_program_is_inlined_into_the_loop() -> None:
+    selector: Any = select_keys(lambda pair: pair[0], Types.LONG(), converts=True)
+    register_inline_expressions(find_inline_expressions([program_function(selector)]))
+    writer = LoopWriter(with_timestamps=False, checked=False)
+    text = writer.call(selector.get_key, "v0")
+    assert "(r1 := (v0[0])).__class__ is int" in text
+
+
+@pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
+def test_typed_keys_of_a_job(mode: str) -> None:
+    env = test_environment(2)
+    env.configure(Configuration.from_dict({"pipeline.convert-typed-records": "true", "execution.runtime-mode": mode}))
+    records = env.from_collection([(1, 10), (1.9, 20), (True, 30), (2, 40)])
+    keyed = records.key_by(lambda pair: pair[0], Types.LONG()).map(lambda pair: pair[1])
+    summed = records.key_by(lambda pair: pair[0], Types.LONG()).reduce(lambda a, b: (int(a[0]), a[1] + b[1]))
+    assert sorted(collect(keyed)) == [10, 20, 30, 40]
+    assert max(collect(summed), key=lambda pair: pair[1])[1] == 60

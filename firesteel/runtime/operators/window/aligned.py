@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import FiresteelError
 from firesteel.common.windows import TimeWindow
+from firesteel.runtime.codegen.functions import direct_call
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.window.contexts import (
@@ -116,7 +117,7 @@ class AlignedWindowOperator(StreamOperator):
         """Opens the user's window function, and adds restored windows."""
         super().open(context)
         selector = context.key_selectors[0] if context.key_selectors else None
-        self._key_selector: Callable[[Any], Any] = (lambda _: 0) if selector is None else selector
+        self._key_selector: Callable[[Any], Any] = (lambda _: 0) if selector is None else direct_call(selector)
         backend = context.backend
         if not isinstance(backend, ObjectStateBackend):
             raise FiresteelError(f"Aligned windows need a backend that keeps objects, not {type(backend).__name__}.")

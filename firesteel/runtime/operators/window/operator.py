@@ -9,6 +9,7 @@ from typing import Any
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.errors import FiresteelError
 from firesteel.runtime.codegen.at_work import TRIGGER, handles_results_of
+from firesteel.runtime.codegen.functions import direct_call
 from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.window.contexts import (
@@ -61,7 +62,7 @@ class WindowOperator(StreamOperator):
         if backend is None or selector is None:
             raise FiresteelError("A window operator needs a keyed stream; window_all keys by a constant.")
         self._backend = backend
-        self._key_selector = selector
+        self._key_selector = direct_call(selector)
         self._timers = context.timer_service(WINDOW_TIMERS, self)
         self._contents = backend.get_state(contents_descriptor(self.spec), namespace_aware=True)
         if self._event_time:
