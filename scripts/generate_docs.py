@@ -167,7 +167,7 @@ NO_JAVA = "there is no Java behind the API"
 
 NOTES = {
     # what a method or class differs in, or why it is absent; a class stands for all its methods and inner classes
-    "connectors.file_system.FileCompactor": "compacts the files of each subtask by themselves, on local directories",
+    "connectors.file_system.FileCompactor": "compacts the files of each subtask by themselves",
     "data_stream.DataStream.print": "prints where the program runs, not where the task does",
     "functions.JavaFunctionWrapper": "can be imported, not created: write the function in Python",
     "functions.SourceFunction": "can be imported, not run: implement Source",

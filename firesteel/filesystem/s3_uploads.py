@@ -40,7 +40,8 @@ _NO_WAY_IN = frozenset({"NoSuchBucket", "NoCredentialsError", "InvalidAccessKeyI
 _HINTS = {
     "NoSuchBucket": "Create the bucket first: sinks do not create buckets.",
     "AccessDenied": "The credentials need s3:PutObject, s3:GetObject, s3:AbortMultipartUpload, "
-    "s3:ListMultipartUploadParts and s3:ListBucketMultipartUploads on the bucket.",
+    "s3:ListMultipartUploadParts and s3:ListBucketMultipartUploads on the bucket, for compaction also s3:DeleteObject "
+    "and s3:ListBucket.",
     "NoCredentialsError": "Set s3.access-key and s3.secret-key, or provide AWS credentials on every host.",
     "InvalidAccessKeyId": "Check s3.access-key.",
     "SignatureDoesNotMatch": "Check s3.secret-key.",
@@ -192,6 +193,33 @@ class S3Uploads:
         except _NoSuchKey:
             return None
         return StoredObject(int(answer["ContentLength"]), str(answer.get("ETag", "")))
+
+    def read(self, target: S3Object, start: int, length: int) -> bytes:
+        """Reads bytes of a complete object."""
+        answer = self._request("get_object", target, Range=f"bytes={start}-{start + length - 1}")
+        with answer["Body"] as body:
+            return bytes(body.read())
+
+    def copy(self, source: S3Object, target: S3Object) -> None:
+        """Copies a complete object within the service."""
+        self._request("copy_object", target, CopySource={"Bucket": source.bucket, "Key": source.key})
+
+    def delete(self, target: S3Object) -> None:
+        """Deletes an object, if it is there."""
+        self._request("delete_object", target)
+
+    def objects_beneath(self, prefix: S3Object) -> Iterator[S3Object]:
+        """The complete objects whose keys begin with the prefix and a slash."""
+        marker: dict[str, Any] = {}
+        while True:
+            answer = self._request(
+                "list_objects_v2", S3Object(prefix.bucket, ""), Prefix=f"{prefix.key}/" if prefix.key else "", **marker
+            )
+            for entry in answer.get("Contents", ()):
+                yield S3Object(prefix.bucket, entry["Key"])
+            if not answer.get("IsTruncated"):
+                return
+            marker = {"ContinuationToken": answer["NextContinuationToken"]}
 
     def give_up(self) -> None:
         """No request is repeated from now on."""

@@ -57,9 +57,19 @@ class PartFile(ABC):
     def to_committable(self) -> Any:
         """After ``finish``: what is to be committed, once the bytes are durable."""
 
+    @property
+    def can_be_held(self) -> bool:
+        """Whether the file may wait for compaction."""
+        return True
+
+    @property
+    def must_be_held(self) -> bool:
+        """Whether the file cannot become visible as it is, but only what it is compacted to."""
+        return False
+
+    @abstractmethod
     def to_held(self) -> HeldFile:
         """After ``finish``: the file as one that waits for compaction."""
-        raise NotImplementedError
 
     def abandon(self) -> None:
         """Stops writing, and leaves the file hidden."""
@@ -121,15 +131,15 @@ class PartStore(ABC):
         Where the store needs a new file for that it is called ``name``.
         """
 
+    @abstractmethod
     def compact(
         self, files: Sequence[HeldFile], directory: str, name: str, compactor: FileCompactor, now_ms: int
     ) -> Any:
         """Makes one durable, hidden file of several; returns what is to be committed."""
-        raise NotImplementedError(f"Files beneath '{self.base_path}' cannot be compacted.")
 
+    @abstractmethod
     def resume_held(self, state: HeldFile) -> HeldFile:
         """Takes over a file that a checkpoint has as held for compaction."""
-        raise NotImplementedError(f"Files beneath '{self.base_path}' cannot be compacted.")
 
     def has_room(self) -> bool:
         """False while too many bytes wait to be stored."""

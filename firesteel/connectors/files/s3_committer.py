@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from firesteel.common.errors import FileWriteError
 from firesteel.connectors.files.part_store import check_kind
+from firesteel.connectors.files.s3_held_files import HeldObjects
 from firesteel.connectors.files.s3_part_file import PendingUpload, abort_uploads
 from firesteel.filesystem.s3_uploads import S3Object, S3Uploads, UploadGoneError
 from firesteel.filesystem.stores import current_stores
@@ -37,11 +38,15 @@ class UploadCommitter(Committer[PendingUpload]):
         uploads = self._connect()
         with ThreadPoolExecutor(min(uploads.concurrency, len(committables)), "firesteel-s3-commit") as threads:
             list(threads.map(current_stores().bind(self._complete), committables))
+        for pending in committables:
+            if pending.superseded:
+                HeldObjects(uploads, self._base, pending.sink_id).delete(pending.superseded)
 
     def finish(self) -> None:
         """Aborts the uploads of tasks that failed, and of those that were run again."""
         for sink_id in self._sinks:
             abort_uploads(self._connect(), self._base, sink_id)
+            HeldObjects(self._connect(), self._base, sink_id).delete_all()
 
     def close(self) -> None:
         """Closes the connections."""

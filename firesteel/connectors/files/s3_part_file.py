@@ -7,17 +7,19 @@ import logging
 import random
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO, cast
 
 from firesteel.common.errors import FileWriteError
+from firesteel.connectors.files.compaction import FileCompactor, HeldFile
 from firesteel.connectors.files.part_content import ContentFormat
 from firesteel.connectors.files.part_store import PartFile, PartStore, check_kind
+from firesteel.connectors.files.s3_held_files import HeldObjects, attempt_of
 from firesteel.connectors.files.upload_pool import UploadPool
-from firesteel.filesystem.s3_uploads import S3Object, S3Uploads, UploadedPart, UploadGoneError
+from firesteel.filesystem.s3_uploads import S3Object, S3Uploads, UploadedPart, UploadGoneError, is_s3_path
 from firesteel.spi.sink import WriterContext
 
 __all__ = ["InProgressUpload", "PendingUpload", "S3PartFile", "S3PartStore", "abort_uploads"]
@@ -45,6 +47,8 @@ class PendingUpload:
     parts: tuple[UploadedPart, ...]
     length: int
     sink_id: str
+    superseded: tuple[str, ...] = ()
+    """Hidden objects of which it was compacted: they are not needed once it is committed."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +88,13 @@ class S3PartStore(PartStore):
        first checkpoint that completes, except those that are continued (6): each of these was *claimed* when it was
        taken over, by a part whose number stands for the attempt and that never becomes a part of the object. Attempts
        are distinguished by their ids: under another leader their numbers begin with 0 again.
+
+    A file that is to be compacted is an upload of a hidden object, see HeldObjects.
     """
 
-    def __init__(self, context: WriterContext, base: S3Object, content: ContentFormat) -> None:
+    def __init__(
+        self, context: WriterContext, base: S3Object, content: ContentFormat, *, compacts: bool = False
+    ) -> None:
         self.base_path = str(base)
         self._base = base
         self._content = content
@@ -97,6 +105,8 @@ class S3PartStore(PartStore):
         self.writer_id = f"{context.subtask_index}-{context.sink_id}-{attempt}"
         self.uploads = S3Uploads()
         self.pool = UploadPool(self.uploads, self.base_path)
+        self.held = HeldObjects(self.uploads, base, context.sink_id)
+        self._compacts = compacts
         self._cleaning: Future[None] | None = None
         self._abandoned: list[S3PartFile] = []
         # otherwise a wrong name would be noticed with the first part that is full or rolled
@@ -104,7 +114,10 @@ class S3PartStore(PartStore):
 
     def create(self, bucket_id: str, directory: str, name: str, now_ms: int) -> S3PartFile:
         """A part file of which nothing is uploaded yet."""
-        target = self._base.child(directory, name)
+        return self._create(bucket_id, self.held.root if self._compacts else self._base, directory, name, now_ms)
+
+    def _create(self, bucket_id: str, base: S3Object, directory: str, name: str, now_ms: int) -> S3PartFile:
+        target = base.child(directory, name)
         # a file whose bytes do not fill a part is in checkpoints before S3 sees its name
         if len(target.key.encode("utf-8", "surrogatepass")) > MAX_KEY_BYTES or _NO_KEY.search(target.key):
             raise FileWriteError(
@@ -144,6 +157,24 @@ class S3PartStore(PartStore):
         part = S3PartFile(self, state.bucket_id, target, self._content, now_ms)
         part.go_on(state)
         return part
+
+    def compact(
+        self, files: Sequence[HeldFile], directory: str, name: str, compactor: FileCompactor, now_ms: int
+    ) -> PendingUpload:
+        """Writes the contents of hidden objects to an upload."""
+        part = self._create(files[0].bucket_id, self._base, directory, name, now_ms)
+        with ExitStack() as streams:
+            inputs = [streams.enter_context(self.held.open(file)) for file in files]
+            part.fill(lambda output: compactor.compact(inputs, output))
+        part.finish()
+        superseded = tuple(path for file in files for path in file.superseded)
+        return replace(part.to_committable(), superseded=superseded)
+
+    def resume_held(self, state: HeldFile) -> HeldFile:
+        """Takes over a hidden object of an earlier attempt."""
+        if not is_s3_path(state.path):
+            check_kind(state, InProgressUpload, self.base_path)
+        return self.held.resume(state)
 
     def has_room(self) -> bool:
         """False while many parts wait to be uploaded."""
@@ -185,13 +216,16 @@ class S3PartStore(PartStore):
         return FIRST_CLAIM + int(self._attempt_id, 16) % CLAIMS
 
     def _abort_earlier(self, of_all_leaders: bool) -> None:
+        def is_earlier(attempt: int, attempt_id: str) -> bool:
+            return attempt_id != self._attempt_id and (of_all_leaders or attempt < self._attempt)
+
         def is_left(target: S3Object, upload_id: str, attempt: int, attempt_id: str) -> bool:
-            if attempt_id == self._attempt_id or not (of_all_leaders or attempt < self._attempt):
-                return False
-            return self._claim not in self.uploads.part_numbers(target, upload_id)
+            return is_earlier(attempt, attempt_id) and self._claim not in self.uploads.part_numbers(target, upload_id)
 
         try:
             abort_uploads(self.uploads, self._base, self._sink_id, is_left)
+            if self._compacts:
+                self.held.delete_earlier(is_earlier)
         except FileWriteError as error:
             _log.warning("Uploads of earlier attempts are left beneath %s: %s", self._base, error)
 
@@ -206,12 +240,10 @@ def abort_uploads(
 
     It is given the object, the upload's id, and the number and the id of the attempt that has begun it.
     """
-    # names of earlier versions have 8 digits that no attempt has for its id
-    of_sink = re.compile(rf"-{re.escape(sink_id)}-(\d+)-([0-9a-f]{{8}})(?:[0-9a-f]{{8}})?-\d+[^/]*$")
     for target, upload_id in list(uploads.uploads_beneath(base)):
-        match = of_sink.search(target.key)
+        attempt = attempt_of(target.key, sink_id)
         with suppress(UploadGoneError):
-            if match is not None and condition(target, upload_id, int(match[1]), match[2]):
+            if attempt is not None and condition(target, upload_id, *attempt):
                 uploads.abort(target, upload_id)
 
 
@@ -266,6 +298,34 @@ class S3PartFile(PartFile):
         upload_id, parts = self._uploaded()
         assert upload_id is not None
         return PendingUpload(self.path, upload_id, parts, self.size, self._store.sink_id)
+
+    @property
+    def must_be_held(self) -> bool:
+        """Whether the object is a hidden one, which is to be compacted."""
+        return self._store.held.contains(self._target)
+
+    @property
+    def can_be_held(self) -> bool:
+        """Not an upload of a visible object, which was begun before the sink compacted its files."""
+        return self.must_be_held
+
+    def fill(self, write: Callable[[BinaryIO], None]) -> None:
+        """Has a function write the bytes of the file."""
+        write(cast(BinaryIO, self._waiting))
+        self.size = self._waiting.tell()
+
+    def to_held(self) -> HeldFile:
+        """The hidden object, which is complete then."""
+        upload_id, parts = self._uploaded()
+        assert upload_id is not None
+        uploads = self._store.uploads
+        try:
+            uploads.complete(self._target, upload_id, parts)
+        except UploadGoneError:
+            found = uploads.find(self._target)
+            if found is None or found.size != self.size:
+                raise
+        return HeldFile(self.bucket_id, self.path, self.path, self.size, (self.path,))
 
     def abandon(self) -> None:
         """Leaves the upload to the checkpoint that knows it; if there is none, it can go."""

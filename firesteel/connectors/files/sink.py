@@ -93,11 +93,6 @@ class FileSink(Sink):
         self.output_file_config = output_file_config or OutputFileConfig()
         self.bucket_check_interval = bucket_check_interval
         self.clock = clock
-        if compaction is not None and not isinstance(self.base_path, Path):
-            raise InvalidProgramError(
-                f"FileSink: files in S3 ('{base_path}') cannot be compacted.",
-                hint="Use a rolling policy that makes larger files.",
-            )
         self.compaction = compaction
 
     def __repr__(self) -> str:
@@ -153,7 +148,7 @@ class FileSink(Sink):
             return LocalPartStore(context, self.base_path, self.content)
         from firesteel.connectors.files.s3_part_file import S3PartStore
 
-        return S3PartStore(context, self.base_path, self.content)
+        return S3PartStore(context, self.base_path, self.content, compacts=self.compaction is not None)
 
     def get_transformer(self) -> None:
         """Returns None: what records become before they are written is up to the format."""

@@ -79,6 +79,7 @@ class FileSinkWriter(SinkWriter[Any]):
         self._parts: dict[str, PartFile] = {}
         self._pending: list[PartFile] = []
         self._compaction: Compaction | None = None
+        self._compactor: FileCompactor = ConcatFileCompactor()
         if compaction is not None:
             strategy, self._compactor = compaction
             self._compaction = Compaction(strategy, self._compact)
@@ -131,14 +132,17 @@ class FileSinkWriter(SinkWriter[Any]):
 
     def prepare_commit(self) -> list[Any]:
         """Hands over the pending files, once they are durable."""
-        if self._compaction is None:
-            committables = [part.to_committable() for part in self._pending]
-            committables += [self._compact([file]) for file in self._no_longer_held]
-            self._no_longer_held.clear()
-        else:
-            for part in self._pending:
-                self._compaction.hold(part.to_held())
-            committables = self._compaction.compact_due(end_of_input=self._has_ended)
+        compaction = self._compaction
+        committables: list[Any] = []
+        for part in self._pending:
+            if part.must_be_held if compaction is None else part.can_be_held:
+                self._hold(part.to_held())
+            else:
+                committables.append(part.to_committable())
+        committables += [self._compact([file]) for file in self._no_longer_held]
+        self._no_longer_held.clear()
+        if compaction is not None:
+            committables += compaction.compact_due(end_of_input=self._has_ended)
         self._store.sync()
         self._pending.clear()
         return committables
@@ -173,7 +177,7 @@ class FileSinkWriter(SinkWriter[Any]):
         now_ms = self._now_ms()
         for state in restored:
             if isinstance(state, HeldFile):
-                self._resume_held(self._store.resume_held(state))
+                self._hold(self._store.resume_held(state))
                 continue
             part = self._store.resume(state, self._directory(state.bucket_id), self._new_name(), now_ms)
             # at another parallelism the next records of its keys may come elsewhere, and must not be visible before it
@@ -183,9 +187,8 @@ class FileSinkWriter(SinkWriter[Any]):
             else:
                 self._parts[state.bucket_id] = part
 
-    def _resume_held(self, file: HeldFile) -> None:
+    def _hold(self, file: HeldFile) -> None:
         if self._compaction is None:  # since the job was stopped the sink has ceased to compact
-            self._compactor = ConcatFileCompactor()
             self._no_longer_held.append(file)
         else:
             self._compaction.hold(file)

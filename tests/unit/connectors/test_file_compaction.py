@@ -107,12 +107,6 @@ def test_a_strategy_needs_a_condition() -> None:
     assert built == strategy(5, 10)
 
 
-def test_files_in_s3_are_not_compacted() -> None:
-    builder = FileSink.for_row_format("s3://bucket/directory", Encoder.simple_string_encoder())
-    with pytest.raises(InvalidProgramError, match="cannot be compacted"):
-        builder.enable_compact(strategy(1), CONCATENATED).build()
-
-
 def test_the_former_name_of_the_sink(tmp_path: Path) -> None:
     sink = StreamingFileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder()).build()
     assert isinstance(sink, FileSink)
