@@ -51,7 +51,7 @@ ORDERS = {
         "postgres/sink",
         "postgres/cdc",
     ),
-    "formats": (".", "json", "text", "csv", "avro", "writers", "parquet"),
+    "formats": (".", "json", "text", "csv", "avro", "writers", "parquet", "orc"),
     "cep": ("pattern", "nfa", "."),
     "table": (".", "catalog", "parser", "parser/statements", "parser/grammar"),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),

@@ -1,0 +1,5 @@
+"""ORC files."""
+
+from firesteel.formats.orc.writer import OrcBulkWriters
+
+__all__ = ["OrcBulkWriters"]
