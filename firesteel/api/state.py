@@ -110,8 +110,8 @@ class MapState(State, Generic[K, V]):
         """Sets one entry."""
 
     @abstractmethod
-    def put_all(self, dict_value: dict[K, V]) -> None:
-        """Sets many entries."""
+    def put_all(self, dict_value: dict[K, V] | Iterable[tuple[K, V]]) -> None:
+        """Sets many entries: those of a dict, or pairs of key and value."""
 
     @abstractmethod
     def remove(self, key: K) -> None:
@@ -198,8 +198,8 @@ class BroadcastState(ReadOnlyBroadcastState[K, V]):
         """Sets one entry."""
 
     @abstractmethod
-    def put_all(self, dict_value: dict[K, V]) -> None:
-        """Sets many entries."""
+    def put_all(self, dict_value: dict[K, V] | Iterable[tuple[K, V]]) -> None:
+        """Sets many entries: those of a dict, or pairs of key and value."""
 
     @abstractmethod
     def remove(self, key: K) -> None:

@@ -138,8 +138,8 @@ class HeapBroadcastState(_BroadcastEntries, BroadcastState[Any, Any]):
     def put(self, key: Any, value: Any) -> None:
         self._entries[key] = self._own(value)
 
-    def put_all(self, dict_value: dict[Any, Any]) -> None:
-        self._entries.update({key: self._own(value) for key, value in dict_value.items()})
+    def put_all(self, dict_value: dict[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        self._entries.update({key: self._own(value) for key, value in dict(dict_value).items()})
 
     def remove(self, key: Any) -> None:
         """Removes an entry if it is there."""

@@ -396,8 +396,8 @@ class TtlMapState(_TtlCells, MapState[Any, Any]):
         self._clean_up(now)
         self._put(key, self._stamp_copy(value, now))
 
-    def put_all(self, dict_value: dict[Any, Any]) -> None:
-        for key, value in dict_value.items():
+    def put_all(self, dict_value: dict[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        for key, value in dict(dict_value).items():
             self.put(key, value)
 
     def remove(self, key: Any) -> None:

@@ -188,9 +188,10 @@ class _OwningMapState(_OwningState, states.HashMapMapState):
         value = None if entries is None else entries.get(key)
         return value if self._is_plain or value.__class__ in IMMUTABLE else self._copy(value)
 
-    def put_all(self, dict_value: dict[Any, Any]) -> None:
+    def put_all(self, dict_value: dict[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        entries = dict(dict_value).items()
         super().put_all(
-            {key: value if value.__class__ in IMMUTABLE else self._take_in(value) for key, value in dict_value.items()}
+            {key: value if value.__class__ in IMMUTABLE else self._take_in(value) for key, value in entries}
         )
 
     def items(self) -> list[tuple[Any, Any]]:

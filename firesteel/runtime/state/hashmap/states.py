@@ -157,9 +157,10 @@ class HashMapMapState(HashMapState, MapState[Any, Any]):
         else:
             entries[key] = value
 
-    def put_all(self, dict_value: dict[Any, Any]) -> None:
-        if dict_value:
-            self._table.setdefault(self._backend.key, {}).update(dict_value)
+    def put_all(self, dict_value: dict[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        entries = dict(dict_value)
+        if entries:
+            self._table.setdefault(self._backend.key, {}).update(entries)
 
     def remove(self, key: Any) -> None:
         entries = self._table.get(self._backend.key)

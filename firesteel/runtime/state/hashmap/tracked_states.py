@@ -110,7 +110,7 @@ class TrackedMapState(TrackedState, states.HashMapMapState):
             entries[key] = value
         self._changed.add(current)
 
-    def put_all(self, dict_value: dict[Any, Any]) -> None:
+    def put_all(self, dict_value: dict[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
         super().put_all(dict_value)
         self._changed.add(self._backend.key)
 

@@ -235,8 +235,8 @@ class RocksDBMapState(RocksDBState, MapState[Any, Any]):
             self._turn()
         self._put(self._row + encode_object(key), self._dump(value) + self._trailer_with(key))
 
-    def put_all(self, dict_value: dict[Any, Any]) -> None:
-        for key, value in dict_value.items():
+    def put_all(self, dict_value: dict[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        for key, value in dict(dict_value).items():
             self.put(key, value)
 
     def remove(self, key: Any) -> None:

@@ -140,8 +140,8 @@ class SingleKeyMapState(SingleKeyState, MapState[Any, Any]):
         else:
             self._value[key] = value
 
-    def put_all(self, dict_value: dict[Any, Any]) -> None:
-        for key, value in dict_value.items():
+    def put_all(self, dict_value: dict[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        for key, value in dict(dict_value).items():
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
