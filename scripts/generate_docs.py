@@ -33,6 +33,24 @@ __all__ = ["PAGES", "WITHOUT_EFFECT", "api_page", "configuration_page", "rest_pa
 
 WITHOUT_EFFECT = {
     "python.client.executable": "The program runs in the interpreter of the `firesteel` command.",
+    **dict.fromkeys(
+        (
+            "python.execution-mode",
+            "python.fn-execution.arrow.batch.size",
+            "python.fn-execution.bundle.size",
+            "python.fn-execution.bundle.time",
+            "python.fn-execution.memory.managed",
+            "python.map-state.iterate-response-batch-size",
+            "python.map-state.read-cache-size",
+            "python.map-state.write-cache-size",
+            "python.operator-chaining.enabled",
+            "python.state.cache-size",
+            "python.systemenv.enabled",
+        ),
+        "Functions run in the tasks themselves, not in workers beside a JVM.",
+    ),
+    "python.metric.enabled": "Metrics of functions are always reported.",
+    "python.profile.enabled": "Use the flame graphs of the web UI.",
     "execution.attached": "`execute` waits for the job and `execute_async` does not; `firesteel run -d` does not wait.",
     "execution.checkpointing.snapshot-compression": "The files of keyed state are not compressed. RocksDB compresses "
     "its own, see `state.backend.rocksdb.compression.per.level`.",

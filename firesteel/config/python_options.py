@@ -1,10 +1,29 @@
-"""The configuration options of Python dependencies: files, archives, requirements and the interpreter of a job."""
+"""The configuration options of Python: files, archives, requirements and the interpreter of a job, and of workers."""
 
 from __future__ import annotations
 
 from firesteel.config.option import ConfigOptions
 
-__all__ = ["ARCHIVES", "CLIENT_EXECUTABLE", "EXECUTABLE", "FILES", "REQUIREMENTS"]
+__all__ = [
+    "ARCHIVES",
+    "ARROW_BATCH_SIZE",
+    "BUNDLE_SIZE",
+    "BUNDLE_TIME",
+    "CLIENT_EXECUTABLE",
+    "EXECUTABLE",
+    "EXECUTION_MODE",
+    "FILES",
+    "MANAGED_MEMORY",
+    "MAP_STATE_BATCH_SIZE",
+    "MAP_STATE_READ_CACHE_SIZE",
+    "MAP_STATE_WRITE_CACHE_SIZE",
+    "METRIC_ENABLED",
+    "PROFILE_ENABLED",
+    "PYTHON_CHAINING",
+    "REQUIREMENTS",
+    "STATE_CACHE_SIZE",
+    "SYSTEMENV_ENABLED",
+]
 
 _key = ConfigOptions.key
 
@@ -52,4 +71,82 @@ CLIENT_EXECUTABLE = (
     .with_description(
         "Accepted for compatibility, without effect: a program runs in the interpreter of the firesteel command."
     )
+)
+BUNDLE_SIZE = (
+    _key("python.fn-execution.bundle.size")
+    .int_type()
+    .default_value(100000)
+    .with_description("The largest number of records in a bundle for a Python worker.")
+)
+BUNDLE_TIME = (
+    _key("python.fn-execution.bundle.time")
+    .int_type()
+    .default_value(1000)
+    .with_description("The longest time in milliseconds that records wait for a bundle.")
+)
+ARROW_BATCH_SIZE = (
+    _key("python.fn-execution.arrow.batch.size")
+    .int_type()
+    .default_value(1000)
+    .with_description("The largest number of records in an Arrow batch for a Python worker.")
+)
+MANAGED_MEMORY = (
+    _key("python.fn-execution.memory.managed")
+    .boolean_type()
+    .default_value(True)
+    .with_description("Whether Python workers use managed memory.")
+)
+EXECUTION_MODE = (
+    _key("python.execution-mode")
+    .string_type()
+    .default_value("process")
+    .with_description("Whether functions run in processes or in threads of the JVM.")
+)
+PYTHON_CHAINING = (
+    _key("python.operator-chaining.enabled")
+    .boolean_type()
+    .default_value(True)
+    .with_description("Whether Python functions are chained.")
+)
+STATE_CACHE_SIZE = (
+    _key("python.state.cache-size")
+    .int_type()
+    .default_value(1000)
+    .with_description("The number of states in the cache of a Python worker.")
+)
+MAP_STATE_READ_CACHE_SIZE = (
+    _key("python.map-state.read-cache-size")
+    .int_type()
+    .default_value(1000)
+    .with_description("The number of map entries that are cached after they were read.")
+)
+MAP_STATE_WRITE_CACHE_SIZE = (
+    _key("python.map-state.write-cache-size")
+    .int_type()
+    .default_value(1000)
+    .with_description("The number of map entries that are cached before they are written.")
+)
+MAP_STATE_BATCH_SIZE = (
+    _key("python.map-state.iterate-response-batch-size")
+    .int_type()
+    .default_value(1000)
+    .with_description("The number of map entries that a Python worker gets at once.")
+)
+METRIC_ENABLED = (
+    _key("python.metric.enabled")
+    .boolean_type()
+    .default_value(True)
+    .with_description("Whether metrics of Python functions are reported.")
+)
+PROFILE_ENABLED = (
+    _key("python.profile.enabled")
+    .boolean_type()
+    .default_value(False)
+    .with_description("Whether Python workers are profiled.")
+)
+SYSTEMENV_ENABLED = (
+    _key("python.systemenv.enabled")
+    .boolean_type()
+    .default_value(True)
+    .with_description("Whether Python workers have the environment variables of their parent.")
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, overload
 
 from firesteel.api.generics import Generic, R, S, T_co
@@ -33,6 +33,7 @@ from firesteel.datastream.functions import (
 )
 from firesteel.datastream.state import MapStateDescriptor
 from firesteel.datastream.streams.call_site import user_call_site
+from firesteel.datastream.streams.collected_values import collected_value
 from firesteel.datastream.streams.coroutine_check import refuse_coroutines
 from firesteel.datastream.streams.data_stream_sink import DataStreamSink
 from firesteel.datastream.streams.description import describe_stream
@@ -51,6 +52,7 @@ from firesteel.graph.transformation import (
     Transformation,
     UnionTransformation,
 )
+from firesteel.process.pyflink_names import is_pyflink_program
 from firesteel.runtime.model import partitioner as partitioners
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec
@@ -415,7 +417,9 @@ class DataStream(OperatorSettings, Generic[T_co]):
             sink.set_parallelism(operator.parallelism)
         client = self._environment.execute_async(job_execution_name or "DataStream Collect")
         handle: Any = client._handle
-        results: CloseableIterator[T_co] = CloseableIterator(handle.collect_iterator(channel), client)
+        records: Iterator[Any] = handle.collect_iterator(channel)
+        convert = collected_value(self._transformation.output_type) if is_pyflink_program() else None
+        results: CloseableIterator[T_co] = CloseableIterator(map(convert, records) if convert else records, client)
         if limit is None:
             return results
         with results:

@@ -11,7 +11,7 @@ from firesteel.api.pickled_key import plain_key
 from firesteel.common.errors import InvalidProgramError
 from firesteel.common.time import Duration, Time
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.common.types import Row
+from firesteel.common.types import Row, named_row
 from firesteel.datastream.closeable_iterator import CloseableIterator
 from firesteel.datastream.data_stream import DataStream, check_function
 from firesteel.datastream.functions import KeyedProcessFunction, KeySelector, ReduceFunction
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from firesteel.datastream.streams.windowed_stream import WindowedStream
 
 __all__ = ["KeyedStream"]
+
+
+_KEY_AND_VALUE = ("f0", "f1")
+"""The fields of collected records."""
 
 
 class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
@@ -195,7 +199,7 @@ class KeyedStream(DataStream[T_co], Generic[T_co, K_co]):
         key_of = self._key_selector
         select = key_of.get_key if isinstance(key_of, KeySelector) else key_of
         with_keys = DataStream(self._environment, self._transformation).map(
-            lambda value: Row(plain_key(select(value)), value), output_type=None
+            lambda value: named_row(_KEY_AND_VALUE, [plain_key(select(value)), value]), output_type=None
         )
         return with_keys.execute_and_collect(job_execution_name, limit)
 
