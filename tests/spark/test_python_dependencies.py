@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import sys
 import sysconfig
 import tarfile
@@ -16,7 +18,11 @@ from typing import Any
 
 import pytest
 
+from firesteel.datastream import KeyedProcessFunction, RuntimeContext
+from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.runtime.dependencies.bundle import DependencyError
+from firesteel.testing import eventually
+from tests.support.jobs.endless import collecting, endless
 from tests.support.wheels import write_wheel
 
 DEADLINE_S = 240.0
@@ -109,6 +115,55 @@ def test_archives_requirements_and_interpreter(spark_env: Any, tmp_path: Path) -
     ((installed, words, prefix, place),) = env.from_collection([1]).map(look).execute_and_collect()
     assert (installed, words, prefix) == ("2.5", "from an archive", "env")
     assert place.startswith(str(BASE))
+
+
+class Recovering(KeyedProcessFunction):
+    """Counts in state, and looks into the dependencies with each record."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", None))
+        self.attempt = runtime_context.get_attempt_number()
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        import flavour
+        import tiny_package
+
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        found = flavour.NAME, tiny_package.VERSION, Path("words/words.txt").read_text()
+        yield self.attempt, value, count, os.getpid(), found
+
+
+def test_dependencies_are_there_when_a_job_is_restored_in_another_worker(spark_env: Any, tmp_path: Path) -> None:
+    write_wheel(tmp_path / "wheels", "tiny_package", "3.0", "VERSION = '3.0'\n")
+    (tmp_path / "requirements.txt").write_text("tiny_package\n")
+    with zipfile.ZipFile(tmp_path / "words.zip", "w") as archive:
+        archive.writestr("words.txt", "from an archive")
+    settings = {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.delay": "10 ms",
+        "execution.checkpointing.interval": "50 ms",
+        "execution.checkpointing.dir": str(tmp_path / "checkpoints"),
+    }
+    env = spark_env(1, settings)
+    env.add_python_file(version(tmp_path / "modules", "recovered"))
+    env.set_python_requirements(str(tmp_path / "requirements.txt"), str(tmp_path / "wheels"))
+    env.add_python_archive(str(tmp_path / "words.zip"), "words")
+    client, results = collecting(endless(env).key_by(lambda _: 0).process(Recovering()))
+    found = ("recovered", "3.0", "from an archive")
+    _, _, _, pid, first = next(results)
+    assert first == found
+    for name in ("modules", "wheels"):
+        shutil.rmtree(tmp_path / name)
+    (tmp_path / "words.zip").unlink()
+    checkpoints = client._handle.checkpoint_statistics  # type: ignore[attr-defined]
+    eventually(lambda: checkpoints()["counts"]["completed"] > 0, timeout=DEADLINE_S)
+    os.kill(pid, signal.SIGKILL)
+    attempt, value, count, other, second = next(result for result in results if result[0] > 0)
+    assert (attempt, second) == (1, found)
+    assert other != pid
+    assert count == value + 1 > 1, "the state was not restored"
+    client.cancel().result(DEADLINE_S)
 
 
 def test_what_cannot_be_installed_is_an_error_before_the_job_starts(spark_env: Any, tmp_path: Path) -> None:
