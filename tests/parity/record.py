@@ -1,12 +1,14 @@
-"""Runs the programs with PyFlink and stores what they print: ``python tests/parity/record.py [NAME…]``.
+"""Runs the programs with PyFlink and stores what they print: ``python tests/parity/record.py [--jars DIR] [NAME…]``.
 
 Run it with a Python that has PyFlink 2.3 (apache-flink) and a JVM. A name is a path below ``programs`` without its
-extension. All programs run in one process, which saves the start of a JVM for each. Lines are stored in sorted order:
-streams have none.
+extension. The programs of ``formats`` need jars that PyFlink does not contain: flink-sql-avro, flink-sql-parquet and
+flink-shaded-hadoop-2-uber, in a directory. All programs run in one process, which saves the start of a JVM for each.
+Lines are stored in sorted order: streams have none.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import runpy
 import subprocess
@@ -21,12 +23,14 @@ OUTPUTS = HERE / "outputs"
 _BEGIN, _END, _FAILED = "<<<begin ", "<<<end ", "<<<failed "
 
 
-def main(names: Sequence[str]) -> int:
+def main(names: Sequence[str], jars: Path | None) -> int:
     """Records programs; returns 1 if one of them failed."""
+    # PyFlink has no variable for other jars, but adds those of Hadoop to the class path
+    settings = {} if jars is None else {"HADOOP_CLASSPATH": f"{jars.resolve()}/*"}
     names = names or sorted(path.relative_to(PROGRAMS).with_suffix("").as_posix() for path in PROGRAMS.rglob("*.py"))
     command = [sys.executable, __file__, "--run", *names]
     # the JVM runs a program called python
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, **settings, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     recorded = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", env=environment) as process:
         assert process.stdout is not None
@@ -71,4 +75,8 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"]:
         _run(sys.argv[2:])
     else:
-        sys.exit(main(sys.argv[1:]))
+        parser = argparse.ArgumentParser(description=__doc__)
+        parser.add_argument("--jars", type=Path, help="a directory of jars")
+        parser.add_argument("names", nargs="*")
+        options = parser.parse_args()
+        sys.exit(main(options.names, options.jars))
