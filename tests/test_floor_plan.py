@@ -65,6 +65,9 @@ UPWARD = {
     # entry points of the parser
     ("table/parser/dialect.py", "table/parser/statements"),
     ("table/parser/dialect.py", "table/parser/grammar"),
+    ("table/parser/scripts.py", "table/parser/statements"),
+    ("table/parser/scripts.py", "table/parser/grammar"),
+    ("table/parser/hints.py", "table/parser/statements"),
 }
 """Imports against the order."""
 

@@ -12,9 +12,11 @@ from firesteel.testing.services.postgres_server import PostgresServer, postgres_
 from firesteel.testing.services.processes import ServiceUnavailable
 from firesteel.testing.services.zookeeper_server import ZooKeeperServer, zookeeper_jar
 from tests.support.services.s3_server import S3Server, running_s3_server
+from tests.support.sql_oracle.oracle import require_maven
 
 HERE = Path(__file__).parent
 REQUIREMENTS: dict[str, tuple[str, Callable[[], Path]]] = {
+    "flink": ("Flink's parser", require_maven),
     "kafka": ("Kafka", kafka_jars),
     "postgres": ("PostgreSQL", postgres_binaries),
     "zookeeper": ("ZooKeeper", zookeeper_jar),

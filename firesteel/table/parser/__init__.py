@@ -7,5 +7,14 @@ except ImportError as error:
 
 from firesteel.table.parser.dialect import parse_expression, parse_query, parse_statement, parse_type
 from firesteel.table.parser.errors import SqlParserException
+from firesteel.table.parser.scripts import parse_script, split_script
 
-__all__ = ["SqlParserException", "parse_expression", "parse_query", "parse_statement", "parse_type"]
+__all__ = [
+    "SqlParserException",
+    "parse_expression",
+    "parse_query",
+    "parse_script",
+    "parse_statement",
+    "parse_type",
+    "split_script",
+]

@@ -15,7 +15,8 @@ def parse_statement(sql: str) -> Statement:
     """Parses one statement, which a semicolon may follow; a query is a ``Query``."""
     grammar = StatementGrammar(sql)
     statement = grammar.statement()
-    grammar.accept(";")
+    while grammar.accept(";"):
+        pass
     grammar.end()
     return statement
 

@@ -22,6 +22,7 @@ DECIMAL = "decimal number"
 APPROXIMATE = "number with an exponent"
 END = "end of input"
 STRINGS = (STRING, PREFIXED_STRING, UNICODE_STRING, ESCAPED_STRING, BINARY_STRING)
+NUMBERS = (INTEGER, DECIMAL, APPROXIMATE)
 
 
 class Token(NamedTuple):
@@ -86,7 +87,8 @@ def tokenize(sql: str) -> list[Token]:
         group, text = found.lastgroup, found.group()
         if group == "word":
             upper = text.upper()
-            tokens.append(Token(upper if upper in KEYWORDS else IDENTIFIER, text, position))
+            kind = upper if upper in KEYWORDS or text == "$" else IDENTIFIER
+            tokens.append(Token(kind, text, position))
         elif group == "operator":
             tokens.append(Token(text, text, position))
         elif group == "brace":

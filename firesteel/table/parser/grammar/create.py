@@ -209,7 +209,7 @@ class CreateGrammar(ClauseGrammar):
             return StartMode(kind, timestamp=cast("TemporalLiteral", timestamp))
         interval = None
         if kind.endswith("NOW") and self.accept("("):
-            interval = None if self.kind == ")" else self._interval_only()
+            interval = self._interval_only()
             self.expect(")")
         return StartMode(kind, interval)
 

@@ -18,6 +18,9 @@ __all__ = ["MAX_NAME_LENGTH", "Cursor", "unquote"]
 MAX_NAME_LENGTH = 256
 """Characters of a name, as in Flink."""
 
+CLAUSE_WORDS = ("FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "UNION", "WINDOW", "VALUES", "SELECT")
+"""Words that are taken for an alias when they are misspelled."""
+
 T = TypeVar("T")
 N = TypeVar("N", bound=exp.Expression)
 
@@ -175,6 +178,11 @@ class Cursor:
             near = difflib.get_close_matches(token.text.upper(), words, n=1)
             if near:
                 return f"Did you mean {near[0]}?"
+        previous = self.tokens[self.index - 1] if self.index else token
+        if previous.kind == kinds.IDENTIFIER and "." not in expected:
+            near = difflib.get_close_matches(previous.text.upper(), CLAUSE_WORDS, n=1, cutoff=0.7)
+            if near:
+                return f"Did you mean {near[0]} instead of {previous.text}?"
         return None
 
     def end(self) -> None:

@@ -9,11 +9,10 @@ from sqlglot import exp
 from firesteel.table.parser import tokens as kinds
 from firesteel.table.parser.grammar.cursor import Cursor, unquote
 from firesteel.table.parser.nodes import IntervalQualifier, TemporalLiteral, Unknown
-from firesteel.table.parser.tokens import STRINGS, Token
+from firesteel.table.parser.tokens import NUMBERS, STRINGS, Token
 
 __all__ = ["LiteralGrammar"]
 
-NUMBERS = (kinds.INTEGER, kinds.DECIMAL, kinds.APPROXIMATE)
 UNITS = {
     "YEAR": "YEAR",
     "YEARS": "YEAR",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from firesteel.table.parser.grammar.context import Context
-from firesteel.table.parser.grammar.expressions import is_query
+from firesteel.table.parser.grammar.operands import is_query
 from firesteel.table.parser.grammar.tables import TableGrammar
-from firesteel.table.parser.nodes import DefaultValue, ExplicitTable
+from firesteel.table.parser.nodes import DefaultValue, ExplicitTable, JoinTree
 
 __all__ = ["QueryGrammar"]
 
@@ -48,8 +48,8 @@ class QueryGrammar(TableGrammar):
             node = self.joined_tables()
             if self.kind in SET_OPERATIONS and self._is_plain_query(node):
                 node = self._set_operations(node, context, 0)
-        if context is Context.QUERY and not is_query(node):
-            raise self.error("A query is expected here, not a table.", token)
+        if not is_query(node) and (context is Context.QUERY or not isinstance(node, JoinTree)):
+            raise self.error("A query or joins are expected in the parentheses.", token)
         self.expect(")")
         if is_query(node) and not isinstance(node, exp.Subquery):
             node = self.place(exp.Subquery(this=node), token)
@@ -111,33 +111,8 @@ class QueryGrammar(TableGrammar):
             self.expect(")")
             return row
         if self.kind == "(" or self.at("ROW", "("):
-            index = self.index
-            row = self._row_with_defaults()
-            if self.kind in (",", ")", "AS", ";") or not self._continues():
-                return row
-            self.index = index  # (1) + 2
+            return self._row_with_defaults()
         return self.place(exp.Tuple(expressions=[self.expression(Context.NONCURSOR)]), token)
-
-    def _continues(self) -> bool:
-        return self.kind in (
-            "+",
-            "-",
-            "*",
-            "/",
-            "%",
-            "||",
-            "=",
-            "<",
-            ">",
-            "<=",
-            ">=",
-            "<>",
-            "[",
-            ".",
-            "IS",
-            "IN",
-            "AND",
-        )
 
     def _row_with_defaults(self) -> exp.Expression:
         token = self.token
@@ -301,28 +276,12 @@ class QueryGrammar(TableGrammar):
         return window
 
     def _frame(self, kind: str) -> exp.WindowSpec:
-        token = self.token
         if not self.accept("BETWEEN"):
             start, start_side = self._bound()
-            return self._checked_frame(token, kind, start, start_side, "CURRENT ROW", None)
+            return exp.WindowSpec(kind=kind, start=start, start_side=start_side, end="CURRENT ROW")
         start, start_side = self._bound()
         self.expect("AND")
         end, end_side = self._bound()
-        return self._checked_frame(token, kind, start, start_side, end, end_side)
-
-    def _checked_frame(
-        self,
-        token: object,
-        kind: str,
-        start: exp.Expression | str,
-        start_side: str | None,
-        end: exp.Expression | str,
-        end_side: str | None,
-    ) -> exp.WindowSpec:
-        order = ("PRECEDING", None, "FOLLOWING")
-        misplaced = (start, start_side) == ("UNBOUNDED", "FOLLOWING") or (end, end_side) == ("UNBOUNDED", "PRECEDING")
-        if misplaced or order.index(start_side) > order.index(end_side):
-            raise self.error("The frame of the window ends before it starts.")
         return exp.WindowSpec(kind=kind, start=start, start_side=start_side, end=end, end_side=end_side)
 
     def _bound(self) -> tuple[exp.Expression | str, str | None]:

@@ -15,8 +15,9 @@ from firesteel.table.parser.statements.utility import ResetOption, SetOption
 __all__ = ["StatementGrammar"]
 
 QUERY_STARTS = ("SELECT", "WITH", "VALUES", "VALUE", "TABLE", "(")
-_SET = re.compile(r"SET\s+(?P<key>[^'\s=;]+)\s*=\s*(?:'(?P<quoted>[^']*)'|(?P<value>[^;\s]+))\s*", re.IGNORECASE)
-_RESET = re.compile(r"RESET\s+(?P<key>[^'\s;]+)\s*", re.IGNORECASE)
+_KEY = r"(?P<key>[A-Za-z][\w.-]*)"
+_SET = re.compile(rf"SET\s+{_KEY}\s*=\s*(?:'(?P<quoted>[^']*)'|(?P<value>[^;\s]+))\s*", re.IGNORECASE)
+_RESET = re.compile(rf"RESET\s+{_KEY}\s*", re.IGNORECASE)
 
 
 class StatementGrammar(UtilityGrammar):

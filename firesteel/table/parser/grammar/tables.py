@@ -260,7 +260,10 @@ class TableGrammar(MatchGrammar, FunctionGrammar):
         hint = self.place(HintCall(this=self.name().name), token)
         if not self.accept("("):
             return hint
-        if self.ahead(1) == "=" or (self.kind in STRINGS and self.ahead(1) in STRINGS):
+        distance = 1
+        while self.kind in STRINGS and self.ahead(distance) in STRINGS:
+            distance += 1  # adjacent strings are one
+        if self.ahead(distance) == "=":
             hint.set("options", tuple(self.comma_list(self._hint_option)))
         elif self.at_name():
             hint.set("expressions", self.comma_list(self.name))

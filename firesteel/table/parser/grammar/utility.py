@@ -104,10 +104,9 @@ class UtilityGrammar(DmlGrammar):
     def describe(self) -> Statement:
         """DESCRIBE of anything; DESC is the same, but not for queries."""
         word = self.expect_any("DESCRIBE", "DESC")
-        if self.kind == "JOB" and self.ahead(1) == kinds.STRING:
-            self.index += 1
+        if self.accept("JOB"):
             return utility.DescribeJob(self.quoted_text())
-        if self.kind in DESCRIBED and (self.ahead(1) == "EXTENDED" or self.at_name(1)):
+        if self.kind in DESCRIBED:
             kind = cast("Literal['CATALOG']", self.advance().kind)
             extended = self.accept("EXTENDED")
             described = (self.name().name,) if kind == "CATALOG" else self.path()
@@ -138,8 +137,7 @@ class UtilityGrammar(DmlGrammar):
     def use(self) -> Statement:
         """USE of a catalog, a database or modules."""
         self.expect("USE")
-        if self.kind == "CATALOG" and self.at_name(1):
-            self.index += 1
+        if self.accept("CATALOG"):
             return utility.UseCatalog(self.name().name)
         if self.accept("MODULES"):
             return utility.UseModules(tuple(name.name for name in self.comma_list(self.name)))

@@ -1,0 +1,1 @@
+"""Statements, mutations of them, and whether Flink's own parser accepts them."""
