@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from sqlglot import exp
 
+from firesteel.table.parser.errors import SqlParserException
 from firesteel.table.parser.grammar.statement import StatementGrammar
 from firesteel.table.parser.statements.base import Statement
 from firesteel.table.parser.types import SqlType
 
-__all__ = ["parse_expression", "parse_query", "parse_statement", "parse_type"]
+__all__ = ["parse_expression", "parse_query", "parse_statement", "parse_type", "parse_whole"]
+
+T = TypeVar("T")
 
 
-def parse_statement(sql: str) -> Statement:
-    """Parses one statement, which a semicolon may follow; a query is a ``Query``."""
+def parse_whole(sql: str, rule: Callable[[StatementGrammar], T]) -> T:
+    """Parses all of a text by one rule of the grammar; semicolons may follow."""
     grammar = StatementGrammar(sql)
-    statement = grammar.statement()
+    try:
+        result = rule(grammar)
+    except RecursionError:
+        raise SqlParserException("The statement is nested too deeply.", sql, grammar.token.offset) from None
     while grammar.accept(";"):
         pass
     grammar.end()
-    return statement
+    return result
+
+
+def parse_statement(sql: str) -> Statement:
+    """Parses one statement; a query is a ``Query``."""
+    return parse_whole(sql, StatementGrammar.statement)
 
 
 def parse_query(sql: str) -> exp.Expression:
     """Parses a query."""
-    grammar = StatementGrammar(sql)
-    query = grammar.query()
-    grammar.accept(";")
-    grammar.end()
-    return query
+    return parse_whole(sql, StatementGrammar.query)
 
 
 def parse_expression(sql: str) -> exp.Expression:
     """Parses an expression, such as that of a computed column."""
-    grammar = StatementGrammar(sql)
-    expression = grammar.expression()
-    grammar.end()
-    return expression
+    return parse_whole(sql, StatementGrammar.expression)
 
 
 def parse_type(sql: str) -> SqlType:
     """Parses a type, with its nullability."""
-    grammar = StatementGrammar(sql)
-    type_ = grammar.column_type()
-    grammar.end()
-    return type_
+    return parse_whole(sql, StatementGrammar.column_type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from firesteel.table.parser import tokens as kinds
+from firesteel.table.parser.dialect import parse_whole
 from firesteel.table.parser.grammar.statement import StatementGrammar
 from firesteel.table.parser.statements.base import Source, Statement
 from firesteel.table.parser.tokens import tokenize
@@ -14,7 +15,10 @@ __all__ = ["parse_script", "split_script"]
 
 def parse_script(sql: str) -> list[Statement]:
     """Parses statements; their sources and errors have the lines of the script."""
-    grammar = StatementGrammar(sql)
+    return parse_whole(sql, _statements)
+
+
+def _statements(grammar: StatementGrammar) -> list[Statement]:
     statements: list[Statement] = []
     while True:
         while grammar.accept(";"):

@@ -111,6 +111,13 @@ def test_hints_of_errors(sql: str, hint: str) -> None:
     assert caught.value.hint == hint
 
 
+def test_a_statement_that_is_nested_too_deeply() -> None:
+    with pytest.raises(SqlParserException, match="nested too deeply"):
+        parse_statement(f"SELECT {'(' * 1000}1{')' * 1000}")
+    assert isinstance(parse_expression(f"{'(' * 40}1{')' * 40}"), exp.Literal)
+    assert parse_expression(" + ".join(["a"] * 2000)).this.this is not None
+
+
 def test_an_error_can_be_pickled() -> None:
     with pytest.raises(SqlParserException) as caught:
         parse_statement("SELECT\n\tFROM")

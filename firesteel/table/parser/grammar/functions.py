@@ -189,7 +189,10 @@ class FunctionGrammar(JsonFunctionGrammar):
             return found
         else:
             call = self._call_of_name()
-        if not self.accept("(", ")"):
+        if self.at("(", "*", ")"):
+            self.index += 3
+            call.set("expressions", [exp.Star()])
+        elif not self.accept("(", ")"):
             call.set("expressions", self.parenthesized_list(Context.SUB_QUERY))
         self.expect("}")
         return call

@@ -69,9 +69,9 @@ class LiteralGrammar(Cursor):
         token = self.token
         if self.accept("DECIMAL"):
             text = unquote(self.expect(kinds.STRING).text)
-            if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)", text):
+            if not re.fullmatch(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", text):
                 raise self.error(f"{text!r} is not a decimal number.", token)
-            return self.place(exp.Literal.number(text), token)
+            return self.place(exp.Literal.number(text.strip()), token)
         if token.kind not in NUMBERS:
             self.unexpected("number")
         self.index += 1

@@ -187,15 +187,15 @@ class OperandGrammar(TypeGrammar):
         if following == "(":
             return self.place(self._constructor_of_query(kind), token)
         self.index += 1
-        items = [] if self.kind == "]" and kind != "MULTISET" else self._elements()
+        items = [] if self.kind == "]" and kind != "MULTISET" else self._elements(kind)
         self.expect("]")
         node_type = {"ARRAY": exp.Array, "MAP": MapConstructor, "MULTISET": MultisetConstructor}[kind]
         return self.place(node_type(expressions=items), token)
 
-    def _elements(self) -> list[exp.Expression]:
+    def _elements(self, kind: str) -> list[exp.Expression]:
         items = [self.expression(Context.NON_QUERY)]
         while self.accept(","):
-            items.append(self.expression())
+            items.append(self.expression(Context.NON_QUERY if kind == "MULTISET" else Context.SUB_QUERY))
         return items
 
     def _constructor_of_query(self, kind: str) -> exp.Expression:

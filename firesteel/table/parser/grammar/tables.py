@@ -184,7 +184,9 @@ class TableGrammar(MatchGrammar, FunctionGrammar):
         sample = self.place(exp.TableSample(method=method, percent=size), token)
         if method != "SUBSTITUTE" and self.accept("REPEATABLE"):
             self.expect("(")
-            sample.set("seed", self.number())
+            sign = self.accept_any("+", "-")
+            seed = self.integer()
+            sample.set("seed", exp.Literal.number(-seed if sign == "-" else seed))
             self.expect(")")
         node.set("sample", sample)
         return node

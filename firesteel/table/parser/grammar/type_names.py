@@ -72,6 +72,8 @@ class TypeGrammar(LiteralGrammar):
         found = self._parameterized() or self._composite()
         if found is not None:
             return replace(found, offset=token.offset)
+        if kind == "GEOMETRY":
+            raise self.error("The type GEOMETRY is not supported.")
         if not self.at_name():
             self.unexpected("type", "name")
         return SqlType("USER_DEFINED", path=self.path(), offset=token.offset)

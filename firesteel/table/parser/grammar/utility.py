@@ -71,11 +71,15 @@ class UtilityGrammar(DmlGrammar):
         elif word in ("MODULES", "JARS", "JOBS"):
             return Show(word)
         ignoring_case = word.endswith(("FUNCTIONS", "PROCEDURES", "DATABASES"))
-        path_ = self._from_path()
-        return Show(word, path_, self._like_pattern(ignoring_case))
+        return Show(word, self._from_path(word), self._like_pattern(ignoring_case))
 
-    def _from_path(self) -> ObjectPath | None:
-        return self.path() if self.accept_any("FROM", "IN") else None
+    def _from_path(self, word: str) -> ObjectPath | None:
+        if not self.accept_any("FROM", "IN"):
+            return None
+        token, path = self.token, self.path()
+        if word == "DATABASES" and len(path) > 1:
+            raise self.error("The name of a catalog has one part.", token)
+        return path
 
     def _like_pattern(self, ignoring_case: bool) -> LikePattern | None:
         negated = self.accept("NOT")
