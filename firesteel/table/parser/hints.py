@@ -10,10 +10,7 @@ from firesteel.table.parser.errors import SqlParserException
 from firesteel.table.parser.nodes import HintCall, offset_of
 from firesteel.table.parser.statements.base import Options
 
-__all__ = ["JOIN_HINTS", "Hint", "hints_of_query", "hints_of_table", "table_options"]
-
-JOIN_HINTS = frozenset({"BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP", "LOOKUP", "MULTI_JOIN"})
-"""Hints of SELECT that name the tables of a join."""
+__all__ = ["Hint", "hints_of_query", "hints_of_table", "table_options"]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,12 @@
 | `ROW(a, b)`, `(a, b)` | `exp.Tuple` |
 | `ARRAY[…]`, `MAP[…]`, `MULTISET[…]` | `exp.Array`, `MapConstructor`, `MultisetConstructor` |
 | `a[i]`, `f(x).field` | `exp.Bracket`, `exp.Dot` |
+| `FROM t FOR SYSTEM_TIME AS OF x AS r` | `exp.Table` with `hints`, `system_time` and `alias` |
+| `FROM TABLE(f(…))`, `FROM f(…)`, `LATERAL TABLE(f(…))` | `TableFunction`, the last one in an `exp.Lateral` |
+| `UNNEST(a) WITH ORDINALITY` | `exp.Unnest` with `offset` |
+| `FROM a, b JOIN c ON …` | `from_` is `a`, `joins` are `exp.Join` in order; joins in parentheses are a `JoinTree` |
+| `GROUP BY a, ROLLUP (b), ()` | `exp.Group` with all elements in `expressions`, `()` as an empty `exp.Tuple` |
+| `LIMIT 1`, `FETCH FIRST 1 ROW ONLY` | `exp.Limit` |
 | a query in parentheses | `exp.Subquery`; parentheses around other expressions leave no trace |
 
 `node.meta["offset"]` is the place of a node in the text; see `offset_of`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FUNCTION_WORDS", "KEYWORDS", "NILADIC_FUNCTIONS", "NON_RESERVED", "RESERVED", "is_reserved"]
+__all__ = ["FUNCTION_WORDS", "KEYWORDS", "NILADIC_FUNCTIONS", "NON_RESERVED", "RESERVED"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -111,8 +111,3 @@ NILADIC_FUNCTIONS = _words(
     """
 )
 """Functions that are called without parentheses."""
-
-
-def is_reserved(word: str) -> bool:
-    """Whether a word, in any case, has to be quoted to be a name."""
-    return word.upper() in RESERVED

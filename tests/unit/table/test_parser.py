@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+
 import pytest
 from sqlglot import exp
 
 from firesteel.table.parser import SqlParserException, parse_expression, parse_query, parse_statement, parse_type
-from firesteel.table.parser.nodes import Call, TableArgument, TableFunction, column_path, offset_of
+from firesteel.table.parser.nodes import Call, JoinTree, TableArgument, TableFunction, column_path, offset_of
 from firesteel.table.parser.statements.tables import (
     ComputedColumn,
     CreateTable,
@@ -110,3 +113,39 @@ def test_a_misspelled_keyword_is_named() -> None:
     with pytest.raises(SqlParserException) as caught:
         parse_statement("CREATE TABEL t (a INT)")
     assert caught.value.hint == "Did you mean TABLE?"
+
+
+def test_without_sqlglot_the_import_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    for name in [name for name in sys.modules if name.startswith("firesteel.table.parser")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ImportError, match=r"pip install 'firesteel\[sql\]'"):
+        importlib.import_module("firesteel.table.parser")
+
+
+def test_the_from_clause() -> None:
+    query = parse_query(
+        "SELECT 1 FROM a, LATERAL TABLE(f(a.x)) AS l (y) LEFT JOIN r FOR SYSTEM_TIME AS OF a.ts AS s ON a.k = s.k "
+        "CROSS JOIN UNNEST(a.z) WITH ORDINALITY AS u (v, n) JOIN (c JOIN d USING (i)) ON TRUE GROUP BY DISTINCT a, ()"
+    )
+    lateral, right, unnest, tree = (join.this for join in query.args["joins"])
+    assert isinstance(lateral, exp.Lateral)
+    assert isinstance(lateral.this, TableFunction)
+    assert column_path(right.args["system_time"]) == ("a", "ts")
+    assert right.alias == "s"
+    assert unnest.args["offset"] is True
+    assert isinstance(tree, JoinTree)
+    group = query.args["group"]
+    assert group.args["distinct"] is True
+    assert group.expressions[1] == exp.Tuple(expressions=[])
+
+
+def test_set_operations_and_limits() -> None:
+    query = parse_query(
+        "SELECT 1 UNION ALL SELECT 2 INTERSECT SELECT 3 ORDER BY 1 OFFSET 2 ROWS FETCH NEXT 3 ROWS ONLY"
+    )
+    assert isinstance(query, exp.Union)
+    assert query.args["distinct"] is False
+    assert isinstance(query.expression, exp.Intersect)
+    assert query.args["limit"].expression == exp.Literal.number("3")
+    assert query.args["offset"].expression == exp.Literal.number("2")

@@ -39,7 +39,6 @@ class Cursor:
         self.tokens = tokenize(sql)
         self.tokens.extend([self.tokens[-1]] * 4)  # for looking ahead
         self.index = 0
-        self._line_starts: list[int] | None = None
 
     # looking
 

@@ -176,7 +176,7 @@ class QueryGrammar(TableGrammar):
         quantifier = self.accept_any("DISTINCT", "ALL")
         group = self.place(exp.Group(expressions=self.comma_list(self._grouping_element)), token)
         if quantifier == "DISTINCT":
-            group.set("all", False)
+            group.set("distinct", True)
         return group
 
     def _grouping_element(self) -> exp.Expression:

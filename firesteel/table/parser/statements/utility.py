@@ -11,7 +11,6 @@ from firesteel.table.parser.statements.dml import PartitionSpec
 
 __all__ = [
     "AnalyzeTable",
-    "ClientCommand",
     "CompilePlan",
     "DescribeJob",
     "DescribeObject",
@@ -215,10 +214,3 @@ class CompilePlan(Statement):
     statement: Statement
     if_not_exists: bool = False
     execute: bool = False
-
-
-@dataclass(frozen=True)
-class ClientCommand(Statement):
-    """HELP, CLEAR or QUIT, which only a client understands."""
-
-    command: Literal["HELP", "CLEAR", "QUIT"]
