@@ -369,7 +369,7 @@ def _draw(cls: type[Match], sketch: Sketch) -> Match | None:
     in_processing_time = orderly and (not kind.has_event_time or rng.random() < 0.15)
     pattern = DrawnPattern(
         _draw_stages(sketch),
-        within=None if in_processing_time or rng.random() < 0.3 else rng.choice((24, 90, 400)),
+        within=None if in_processing_time or rng.random() < 0.3 else rng.choice((24, 88, 400)),
         compares=not in_processing_time and (not orderly or rng.random() < 0.3),
         in_processing_time=in_processing_time,
     )
