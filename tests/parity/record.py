@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
 OUTPUTS = HERE / "outputs"
+_LOGGED = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARN) ")
+"""Lines of Java's loggers."""
 _BEGIN, _END, _FAILED = "<<<begin ", "<<<end ", "<<<failed "
 
 
@@ -53,7 +56,7 @@ def _outputs(printed: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
             lines = []
         elif line.startswith(_END):
             yield line.removeprefix(_END), lines
-        elif line:
+        elif line and not _LOGGED.match(line):
             lines.append(line)
 
 
