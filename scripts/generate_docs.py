@@ -182,10 +182,21 @@ MODULES: dict[str, dict[str, dict[str, list[str]]]] = json.loads(
 """PyFlink's classes by module, with their methods and parameters."""
 
 NO_JAVA = "there is no Java behind the API"
+NOT_USED = "can be imported, not"
+"""How a note on a class begins whose methods nobody can call."""
 
 NOTES = {
     # what a method or class differs in, or why it is absent; a class stands for all its methods and inner classes
     "connectors.file_system.FileCompactor": "compacts the files of each subtask by themselves",
+    "checkpoint_storage.CustomCheckpointStorage": "can be imported, not created",
+    "checkpoint_storage.JobManagerCheckpointStorage": "checkpoints are files; the largest size of a state is no limit",
+    **{
+        f"connectors.kafka.{name}": "can be imported, not used: use KafkaSource and KafkaSink"
+        for name in (
+            *("FlinkKafkaConsumer", "FlinkKafkaConsumerBase", "FlinkKafkaProducer", "FlinkKafkaProducerBase"),
+            "Semantic",
+        )
+    },
     "data_stream.DataStream.print": "prints where the program runs, not where the task does",
     "functions.JavaFunctionWrapper": "can be imported, not created: write the function in Python",
     "functions.SourceFunction": "can be imported, not run: implement Source",
@@ -203,7 +214,7 @@ NOTES = {
 
 INTERNAL = re.compile(
     r"^functions\.(Internal|PassThrough)|^window\.(Min|WindowOperationDescriptor)$|KeyedStream\.AccumulateType$"
-    r"|\.(get_java_\w+|register_next_fire_timestamp|create_input)$"
+    r"|\.(get_java_\w+|register_next_fire_timestamp|create_input|ignore_failures_after_transaction_timeout)$"
 )
 """PyFlink's own plumbing, which no program calls; and what only makes sense with Java."""
 
@@ -220,6 +231,11 @@ PyFlink {version}'s `pyflink.datastream`, as far as programs use it, and what `f
 object in PyFlink are omitted.
 
 {summary}
+
+These modules of PyFlink wrap connectors that are implemented in Java, and are absent: `connectors.cassandra`,
+`connectors.dynamic_kafka`, `connectors.elasticsearch`, `connectors.kinesis`, `connectors.pulsar` and
+`connectors.rabbitmq`. Importing one raises an error that says what to use instead: a `Source` or `Sink` in Python,
+Kafka, or files. `utils`, `java_gateway` and `fn_execution` are internal to PyFlink.
 
 Beyond PyFlink, from Flink's Java API: `WatermarkStrategy.for_generator`, `apply_to_keyed_state` of a
 `KeyedBroadcastProcessFunction`, and `DataGeneratorSource` (`firesteel.datastream.connectors.datagen`) with a rate.
@@ -259,8 +275,9 @@ def _compare(module: str, name: str, methods: dict[str, list[str]], notes: dict[
         for method, parameters in methods.items()
         if not method.startswith("__") and not INTERNAL.search(f"{module}.{name}.{method}")
     }
-    if cls is None or not methods:
-        status = "absent" if cls is None else "differs" if _note(module, name) else "done"
+    note = _note(module, name)
+    if cls is None or not methods or (note or "").startswith(NOT_USED):
+        status = "absent" if cls is None else "differs" if note else "done"
         columns[status].append("the class")
     else:
         for method, parameters in methods.items():
@@ -270,7 +287,7 @@ def _compare(module: str, name: str, methods: dict[str, list[str]], notes: dict[
                 status = "absent"
             elif known or _note(module, name):
                 status = "differs"
-            elif _parameters(cls, method) != parameters:
+            elif _parameters(cls, method)[: len(parameters)] != parameters:
                 status, known = "differs", "takes other parameters"
             else:
                 status = "done"

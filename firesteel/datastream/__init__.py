@@ -3,6 +3,12 @@
 from firesteel.datastream.async_io import async_retry_predicates, async_retry_strategies
 from firesteel.datastream.async_io.async_data_stream import AsyncDataStream
 from firesteel.datastream.checkpoint_config import CheckpointConfig
+from firesteel.datastream.checkpoint_storage import (
+    CheckpointStorage,
+    CustomCheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.execution_mode import RuntimeExecutionMode
@@ -45,6 +51,7 @@ from firesteel.datastream.functions import (
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
 from firesteel.datastream.state_backend import (
+    CustomStateBackend,
     EmbeddedRocksDBStateBackend,
     HashMapStateBackend,
     PredefinedOptions,
@@ -82,6 +89,7 @@ __all__ = [
     "BroadcastStream",
     "CheckpointConfig",
     "CheckpointListener",
+    "CheckpointStorage",
     "CheckpointedFunction",
     "CheckpointingMode",
     "CoFlatMapFunction",
@@ -90,10 +98,13 @@ __all__ = [
     "CoProcessFunction",
     "ConnectedStreams",
     "CountWindow",
+    "CustomCheckpointStorage",
+    "CustomStateBackend",
     "DataStream",
     "DataStreamSink",
     "EmbeddedRocksDBStateBackend",
     "ExternalizedCheckpointRetention",
+    "FileSystemCheckpointStorage",
     "FilterFunction",
     "FlatJoinFunction",
     "FlatMapFunction",
@@ -101,6 +112,7 @@ __all__ = [
     "FunctionSnapshotContext",
     "GlobalWindow",
     "HashMapStateBackend",
+    "JobManagerCheckpointStorage",
     "JoinFunction",
     "KeySelector",
     "KeyedBroadcastProcessFunction",

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, ClassVar
 
 from firesteel.common.errors import InvalidProgramError
 
-__all__ = ["FlinkKafkaConsumer", "FlinkKafkaProducer"]
+__all__ = [
+    "FlinkKafkaConsumer",
+    "FlinkKafkaConsumerBase",
+    "FlinkKafkaProducer",
+    "FlinkKafkaProducerBase",
+    "Semantic",
+]
 
 
 class _JavaConnector:
@@ -18,13 +25,29 @@ class _JavaConnector:
         )
 
 
-class FlinkKafkaConsumer(_JavaConnector):
+class FlinkKafkaConsumerBase(_JavaConnector):
     """Replaced by KafkaSource, in Flink as well."""
 
     instead = "Use KafkaSource.builder() and env.from_source."
 
 
-class FlinkKafkaProducer(_JavaConnector):
+class FlinkKafkaConsumer(FlinkKafkaConsumerBase):
+    """Replaced by KafkaSource, in Flink as well."""
+
+
+class FlinkKafkaProducerBase(_JavaConnector):
     """Replaced by KafkaSink, in Flink as well."""
 
     instead = "Use KafkaSink.builder() and stream.sink_to."
+
+
+class FlinkKafkaProducer(FlinkKafkaProducerBase):
+    """Replaced by KafkaSink, in Flink as well."""
+
+
+class Semantic(Enum):
+    """Guarantees of FlinkKafkaProducer. KafkaSink has DeliveryGuarantee."""
+
+    EXACTLY_ONCE = 0
+    AT_LEAST_ONCE = 1
+    NONE = 2

@@ -16,7 +16,13 @@ from firesteel.connectors.kafka.source.deserialization import ConsumerRecord, Ka
 from firesteel.connectors.kafka.source.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
 from firesteel.connectors.kafka.source.source import KafkaSource
 from firesteel.connectors.kafka.topics import KafkaTopicPartition
-from firesteel.datastream.connectors.java_connectors import FlinkKafkaConsumer, FlinkKafkaProducer
+from firesteel.datastream.connectors.java_connectors import (
+    FlinkKafkaConsumer,
+    FlinkKafkaConsumerBase,
+    FlinkKafkaProducer,
+    FlinkKafkaProducerBase,
+    Semantic,
+)
 from firesteel.formats.bad_records import BadRecord, BadRecords
 
 __all__ = [
@@ -24,7 +30,9 @@ __all__ = [
     "BadRecords",
     "ConsumerRecord",
     "FlinkKafkaConsumer",
+    "FlinkKafkaConsumerBase",
     "FlinkKafkaProducer",
+    "FlinkKafkaProducerBase",
     "KafkaHeaderProvider",
     "KafkaOffsetResetStrategy",
     "KafkaOffsetsInitializer",
@@ -40,4 +48,5 @@ __all__ = [
     "KafkaSourceBuilder",
     "KafkaTopicPartition",
     "KafkaTopicSelector",
+    "Semantic",
 ]

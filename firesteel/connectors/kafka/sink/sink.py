@@ -58,6 +58,9 @@ class KafkaSink(Sink):
     def __repr__(self) -> str:
         return f"KafkaSink({self._serializer!r} at {self._properties['bootstrap.servers']}, {self._guarantee.value})"
 
+    def get_transformer(self) -> None:
+        """Returns None: a topic selector and a header provider get the records as they are."""
+
     def create_writer(self, context: WriterContext) -> SinkWriter[Any]:
         """A writer with producers of its own."""
         if self._guarantee is not DeliveryGuarantee.EXACTLY_ONCE:
