@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from firesteel.api.state import MapStateDescriptor
@@ -35,7 +36,7 @@ def print_program(program: Program, way: Way, problems: list[str]) -> str:
     env = _Scribe("env", printer)
     faults = {fault.place for fault in way.faults if fault.is_in_function}
     trips: Any = {place: _Code(f"trips[{place!r}]") for place in faults}
-    build(program, _PrintedSite(env, Path(_DIRECTORY), trips), printer.assign)
+    build(program, _Page(env, Path(_DIRECTORY), trips, printer=printer), printer.assign)
     program_code, way_code = printer.code(program, 1), printer.code(way, 1)
     printer.imports.add(("firesteel.testing.programs.running.replaying", "replay"))
     lines = [
@@ -78,20 +79,24 @@ class _Scribe:
 
     def __getattr__(self, name: str) -> Any:
         def call(*args: Any, **kwargs: Any) -> _Scribe:
-            given = [self._printer.code(arg) for arg in args]
-            given += [f"{key}={self._printer.code(value)}" for key, value in kwargs.items()]
-            while given and given[-1] == "None":
-                given.pop()
-            return _Scribe(f"{self._text}.{name}({', '.join(given)})", self._printer)
+            return self._printer.call(f"{self._text}.{name}", args, kwargs)
 
         return call
 
 
-class _PrintedSite(Site):
+@dataclasses.dataclass
+class _Page(Site):
+    """Where a program is built whose calls are written down."""
+
+    printer: _Printer = dataclasses.field(kw_only=True)
+
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        printer: _Printer = self.env._printer
-        given = ", ".join(printer.code(arg) for arg in args)
-        return _Scribe(f"{printer.name(function)}({given})", printer)
+        """Writes down a call."""
+        return self.printer.call(self.printer.name(function), args)
+
+    def hold(self, stream: Any) -> Any:
+        """Gives a stream a name."""
+        return self.printer.hold(stream)
 
 
 class _Printer:
@@ -100,6 +105,7 @@ class _Printer:
     def __init__(self) -> None:
         self.imports: set[tuple[str, str]] = set()
         self.lines: list[str] = []
+        self._held = 0
 
     def import_lines(self) -> list[str]:
         """Returns the import statements, by module."""
@@ -109,9 +115,23 @@ class _Printer:
 
     def assign(self, ref: Ref, stream: Any) -> Any:
         """Writes a line that gives a stream a name, and returns what stands for the stream from then on."""
-        name = f"s{ref.node}" + (f"_{ref.tag}" if ref.tag else "")
+        return self._named(f"s{ref.node}" + (f"_{ref.tag}" if ref.tag else ""), stream)
+
+    def hold(self, stream: Any) -> _Scribe:
+        """Does so with a stream that has no name in the program."""
+        self._held += 1
+        return self._named(f"h{self._held}", stream)
+
+    def _named(self, name: str, stream: Any) -> _Scribe:
         self.lines.append(f"{name} = {stream._text}")
         return _Scribe(name, self)
+
+    def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any] = MappingProxyType({})) -> _Scribe:
+        """Returns what stands for the result of a call."""
+        given = [self.code(arg) for arg in args] + [f"{key}={self.code(value)}" for key, value in kwargs.items()]
+        while given and given[-1] == "None":
+            given.pop()
+        return _Scribe(f"{function}({', '.join(given)})", self)
 
     def code(self, value: Any, depth: int = 0) -> str:
         """Returns an expression for a value."""
@@ -145,8 +165,8 @@ class _Printer:
         return repr(value)
 
     def name(self, of: Any) -> str:
-        """Returns the name of a class or function, which is imported."""
-        self.imports.add((of.__module__, of.__qualname__))
+        """Returns the name of a class, a function or a static method, which is imported."""
+        self.imports.add((of.__module__, of.__qualname__.partition(".")[0]))
         return str(of.__qualname__)
 
     def _tuple(self, value: tuple[Any, ...], depth: int) -> str:

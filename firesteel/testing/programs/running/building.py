@@ -31,8 +31,12 @@ class Site:
         return function if trip is None else replace(function, trip=trip)  # type: ignore[type-var]
 
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Calls a function that makes a stream of streams, for APIs that are not methods of a stream."""
+        """Calls a function of the API that is no method of a stream, such as ``AsyncDataStream.ordered_wait``."""
         return function(*args)
+
+    def hold(self, stream: Any) -> Any:
+        """Returns a stream that a node uses more than once."""
+        return stream
 
     def finish(self, stream: Any, node: Node) -> Any:
         """Sets name, uid, parallelism and chaining of an operator."""
