@@ -423,9 +423,11 @@ class EpochTask(StageTask):
                 self.task.at_work = chained
                 if isinstance(chained.operator, SinkOperator):
                     self.act(chained.operator.finish)
-                else:
-                    # a sink that has finished takes nothing any more
-                    self.act(partial(chained.prepare_snapshot_pre_barrier, checkpoint_id))
+                    continue
+                # a sink that has finished takes nothing any more
+                self.act(partial(chained.prepare_snapshot_pre_barrier, checkpoint_id))
+                if isinstance(chained.operator, DeferringOperator):
+                    self.act(chained.operator.drain)
             self.task.at_work = None
 
     def _take_snapshot(self, trigger: messages.TriggerCheckpoint) -> None:

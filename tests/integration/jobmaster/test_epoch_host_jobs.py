@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Configuration, Duration, Types, WatermarkStrategy
+from firesteel.common import Configuration, Duration, Time, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.serialization import Encoder
 from firesteel.connectors.base.rate_limiter import RateLimiterStrategy
 from firesteel.connectors.files.sink import FileSink, OnCheckpointRollingPolicy
 from firesteel.connectors.generators.datagen import DataGeneratorSource
 from firesteel.datastream import (
+    AsyncDataStream,
+    AsyncFunction,
     DataStream,
     KeyedProcessFunction,
     MapFunction,
@@ -340,6 +343,32 @@ def test_stopping_and_going_on_in_the_other_way(tmp_path: Path) -> None:
     assert lines(tmp_path / "out") == expected(range(60), 3)
 
 
+class JumpingClock(FakeClock):
+    """Does not wait for the job, whose own thread moves it."""
+
+    def jump(self, milliseconds: int) -> None:
+        self._now += milliseconds
+
+
+class LateStages(Stages):
+    """Between the last epoch and the one before, hours pass."""
+
+    def __init__(self, clock: JumpingClock):
+        super().__init__()
+        self._clock = clock
+
+    def run_epoch(self, job_graph: Any, epoch: EpochRun) -> Any:
+        if any(command.is_last for command in epoch.commands.values()):
+            self._clock.jump(10 * 3_600_000)
+        return super().run_epoch(job_graph, epoch)
+
+
+class Slowly(AsyncFunction[Any, Any]):
+    async def async_invoke(self, value: Any) -> list[Any]:
+        await asyncio.sleep(0.005)
+        return [value]
+
+
 class TestAvailableNow:
     def settings(self, tmp_path: Path) -> dict[str, str]:
         return {
@@ -367,6 +396,20 @@ class TestAvailableNow:
         to_files(counted(env, TestingSource(items, bounded=False)), tmp_path / "out")
         env.execute("nightly")
         assert lines(tmp_path / "out") == expected(range(60))
+
+    @pytest.mark.parametrize("calls", [False, True], ids=["bundle", "async calls"])
+    def test_what_the_last_epoch_brings_is_in_the_sinks(self, calls: bool, tmp_path: Path) -> None:
+        """Timers fire in it. Their records are in a bundle, and then in calls, when the sinks are about to finish."""
+        clock = JumpingClock()
+        env = environment(self.settings(tmp_path), LateStages(clock), parallelism=1, clock=clock)
+        stream = env.from_source(TestingSource([1, 2, 3], bounded=False), WatermarkStrategy.no_watermarks(), "numbers")
+        late = stream.key_by(lambda value: value).process(Remind()).map(lambda key_and_time: key_and_time[0])
+        sums = late.key_by(lambda _value: 0).mini_batch_aggregate(lambda a, b: a + b)
+        if calls:
+            sums = AsyncDataStream.ordered_wait(sums, Slowly(), Time.hours(1))
+        to_files(sums, tmp_path / "out")
+        env.execute("nightly")
+        assert lines(tmp_path / "out") == ["6"]
 
     def test_windows_that_are_open_at_the_end_stay_open_for_the_next_run(self, tmp_path: Path) -> None:
         results = []

@@ -13,10 +13,11 @@ import pytest
 
 from firesteel.common import Time
 from firesteel.datastream import AsyncDataStream, AsyncFunction, AsyncRetryStrategy
-from firesteel.testing import test_environment
+from firesteel.testing import eventually, test_environment
 from tests.support.jobs.running_jobs import (
     DEADLINE_S,
     Gate,
+    GatedSink,
     Probe,
     RunningJob,
     environment,
@@ -129,6 +130,47 @@ def test_stop_with_a_savepoint(wait: Any, tmp_path: Path) -> None:
     seen.awaits(50)
     second.stop()
     assert sorted(second.results) == list(range(50))
+
+
+class GatedFrom(Gated):
+    """Answers for small numbers at once, for others while its gate is open."""
+
+    async def async_invoke(self, value: Any) -> list[Any]:
+        return [value] if value < 5 else await super().async_invoke(value)
+
+
+@pytest.mark.parametrize("is_chained", [True, False], ids=["chained", "exchange"])
+@every_mode
+def test_results_that_come_while_a_job_stops_are_not_emitted(wait: Any, is_chained: bool, tmp_path: Path) -> None:
+    """They come behind the barrier of the savepoint: it has their records, for which the next job calls again."""
+    gate, called, ended, seen, room = Gate(), Probe(), Probe(), Probe(), Gate()
+
+    def calls(**options: str) -> Any:
+        numbers = source(environment(tmp_path, **options), range(12), bounded=False)
+        numbers = numbers if is_chained else numbers.rebalance()
+        return wait(numbers, GatedFrom(gate, called, ended), LONG, capacity=8).uid("calls").rebalance().map(seen.pass_on)
+
+    job = start(calls(), GatedSink("results", room))
+    stays_at(called, 7)
+    tasks = 1 if is_chained else 2
+    stopping = job.handle.stop_with_savepoint(False, None, native=False)
+    eventually(lambda: _acknowledged(job) == tasks, timeout=DEADLINE_S)
+    gate.open()
+    ended.awaits(7)
+    # the sink, which has not processed what is before the barrier, lets the savepoint complete
+    room.open()
+    path = stopping.result(DEADLINE_S)
+    assert sorted(job.wait()) == list(range(5))
+    assert sorted(seen.values) == list(range(5))
+    second = start(calls(execution__state_recovery__path=path))
+    seen.awaits(12)
+    second.stop()
+    assert sorted(second.results) == list(range(5, 12))
+
+
+def _acknowledged(job: RunningJob) -> int:
+    history = job.statistics["history"]
+    return history[0]["num_acknowledged_subtasks"] if history else 0  # type: ignore[no-any-return]
 
 
 def test_stop_and_drain(tmp_path: Path) -> None:
