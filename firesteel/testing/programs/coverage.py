@@ -15,7 +15,8 @@ __all__ = ["Coverage", "Met", "met_by"]
 EXECUTIONS = ("no checkpoints", "aligned", "unaligned", "epochs", "batch")
 OPERATORS = (
     "Source", "Map", "Filter", "FlatMap", "Union", "Repartition", "AssignTimestamps", "Reduce", "Window", "WindowAll",
-    "KeyedProcess", "Process", "HoldBack", "CoMap", "CoProcess", "Broadcast", "Match", "MatchAll", "Bundle", "Sink",
+    "EvictingWindow", "KeyedProcess", "Process", "HoldBack", "CoMap", "CoProcess", "IntervalJoin", "LateIntervalJoin",
+    "WindowJoin", "WindowCoGroup", "AsyncWait", "Broadcast", "Match", "MatchAll", "Bundle", "Sink",
 )  # fmt: skip
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 
+from firesteel.testing.programs.nodes.async_waits import AsyncWait
 from firesteel.testing.programs.nodes.broadcasts import Broadcast
 from firesteel.testing.programs.nodes.bundles import Bundle
 from firesteel.testing.programs.nodes.connects import CoMap, CoProcess
+from firesteel.testing.programs.nodes.joins import IntervalJoin, LateIntervalJoin
 from firesteel.testing.programs.nodes.operator_state import HoldBack
 from firesteel.testing.programs.nodes.patterns import Match
 from firesteel.testing.programs.nodes.processes import KeyedProcess, Process
@@ -15,6 +17,7 @@ from firesteel.testing.programs.nodes.sinks import Sink
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.nodes.stateless import Filter, FlatMap, Map, Repartition, Union
 from firesteel.testing.programs.nodes.timestamps import AssignTimestamps
+from firesteel.testing.programs.nodes.window_joins import WindowCoGroup, WindowJoin
 from firesteel.testing.programs.nodes.windows import Window
 from firesteel.testing.programs.program import Node, Program, Ref, Sketch
 
@@ -34,6 +37,11 @@ GRAMMAR: tuple[type[Node], ...] = (
     HoldBack,
     CoMap,
     CoProcess,
+    IntervalJoin,
+    LateIntervalJoin,
+    WindowJoin,
+    WindowCoGroup,
+    AsyncWait,
     Broadcast,
     Match,
     Bundle,

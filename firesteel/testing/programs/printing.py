@@ -79,6 +79,8 @@ class _Scribe:
 
     def __getattr__(self, name: str) -> Any:
         def call(*args: Any, **kwargs: Any) -> _Scribe:
+            while args and args[-1] is None and not kwargs:
+                args = args[:-1]
             return self._printer.call(f"{self._text}.{name}", args, kwargs)
 
         return call
@@ -129,8 +131,6 @@ class _Printer:
     def call(self, function: str, args: Sequence[Any], kwargs: Mapping[str, Any] = MappingProxyType({})) -> _Scribe:
         """Returns what stands for the result of a call."""
         given = [self.code(arg) for arg in args] + [f"{key}={self.code(value)}" for key, value in kwargs.items()]
-        while given and given[-1] == "None":
-            given.pop()
         return _Scribe(f"{function}({', '.join(given)})", self)
 
     def code(self, value: Any, depth: int = 0) -> str:

@@ -15,6 +15,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.process import fault_points
 from firesteel.spark.pipelined import slot_watch
 from firesteel.testing.simulation.jobmanagers import JobManagerProcess, simulated_jobmanagers
+from firesteel.testing.simulation.machine.event_loops import simulated_event_loops
 from firesteel.testing.simulation.machine.local_disks import local_disks
 from firesteel.testing.simulation.machine.network import Network
 from firesteel.testing.simulation.machine.scheduler import Machine, Process, ProcessKilled, Scheduler
@@ -101,6 +102,7 @@ class Cluster:
         handler = _StoryHandler(simulation, self.on_log)
         with ExitStack() as stack:
             stack.enter_context(simulated_standard_library(simulation, self.network))
+            stack.enter_context(simulated_event_loops())
             stack.enter_context(simulated_storage(self.storage))
             stack.enter_context(simulated_spark())
             stack.enter_context(simulated_zookeeper(self.ensemble))

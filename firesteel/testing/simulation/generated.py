@@ -1,7 +1,7 @@
 """Programs of the generator (`firesteel.testing.programs`) as jobs of the simulated cluster.
 
-Their sources pause for milliseconds; here for seconds, so that there is time for something to break. Their sinks write
-to ledgers. The expected results are those of the generator's oracle.
+Their sources pause for milliseconds; here for seconds, so that there is time for something to break. So do the calls of
+their async functions. Their sinks write to ledgers. The expected results are those of the generator's oracle.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.testing.programs.comparing import compare
 from firesteel.testing.programs.grammar import draw_program
+from firesteel.testing.programs.nodes.async_waits import AsyncWait
 from firesteel.testing.programs.nodes.sources import Source
 from firesteel.testing.programs.oracle.evaluate import evaluate
 from firesteel.testing.programs.program import Node, Program
@@ -60,7 +61,9 @@ def generated(draw: random.Random, settings: Mapping[str, str], parallelism: int
         if program.ends and not any(node.takes_time for node in program.nodes):
             break
     factor = draw.choice((300, 1000))
-    program = replace(program, nodes=tuple(_adapted(node, draw, factor) for node in program.nodes))
+    types = program.types()
+    volumes = {node.id: sum(types[ref].volume for ref in node.inputs) for node in program.nodes}
+    program = replace(program, nodes=tuple(_adapted(node, draw, factor, volumes[node.id]) for node in program.nodes))
     program.types()  # nothing of what holds for its streams has changed
     name = f"program-{seed}"
     chosen = {
@@ -98,7 +101,7 @@ def _ledger(name: str, sink: Node) -> str:
     return f"{name}/{sink.id}"
 
 
-def _adapted(node: Node, draw: random.Random, factor: int) -> Node:
+def _adapted(node: Node, draw: random.Random, factor: int, volume: int) -> Node:
     if node.is_sink:
         # not "store": what several subtasks commit after a restore may come in another order
         return replace(node, how="ledger")  # type: ignore[call-arg]
@@ -108,9 +111,16 @@ def _adapted(node: Node, draw: random.Random, factor: int) -> Node:
         idle_ms = None if marks.idle_ms is None else marks.idle_ms * factor
         marks = replace(marks, idle_ms=idle_ms, compare_ms=marks.compare_ms * factor)
         return replace(node, splits=splits, watermarks=marks)
+    if isinstance(node, AsyncWait):
+        longer = min(draw.choice((1, factor)), _MAX_CALLS_MS / max(volume * node.call_units, 1.0))
+        longer = max(longer, 1.0)
+        timeout_ms = int(node.timeout_ms * longer) if node.function.hangs else node.timeout_ms
+        return replace(node, function=replace(node.function, unit_ms=longer), timeout_ms=timeout_ms)
     return node
 
 
+_MAX_CALLS_MS = 60_000
+"""How long all calls of an async function may take, about."""
 _MAX_WAIT_MS = 20_000
 """How long a source waits for a checkpoint."""
 

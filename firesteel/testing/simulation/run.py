@@ -6,6 +6,7 @@ import gc
 import random
 import resource
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -152,8 +153,11 @@ def _job_settings(draw: random.Random, heartbeat_s: int) -> dict[str, str]:
 
 def simulate(plan: RunPlan) -> RunResult:
     """Runs a plan; its result is the same each time."""
-    with _garbage_collected():
-        return _simulate(plan)
+    with warnings.catch_warnings():
+        # by event loops of processes that were killed
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        with _garbage_collected():
+            return _simulate(plan)
 
 
 @contextmanager

@@ -106,5 +106,5 @@ def test_coverage_shows_what_was_not_met() -> None:
     coverage.add(Met(("Map[lambda]",), ("batch",), ("none",)))
     report = coverage.report()
     assert re.search(r"Map\[lambda\] +· +1 +· +· +1\n", report)
-    assert "Not drawn: AssignTimestamps, Broadcast," in report
+    assert "Not drawn: AssignTimestamps, AsyncWait," in report
     assert "3 of 4 combinations met; not met, for example: Sink x none x batch" in report

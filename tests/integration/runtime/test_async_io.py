@@ -148,7 +148,9 @@ def test_results_that_come_while_a_job_stops_are_not_emitted(wait: Any, is_chain
     def calls(**options: str) -> Any:
         numbers = source(environment(tmp_path, **options), range(12), bounded=False)
         numbers = numbers if is_chained else numbers.rebalance()
-        return wait(numbers, GatedFrom(gate, called, ended), LONG, capacity=8).uid("calls").rebalance().map(seen.pass_on)
+        return (
+            wait(numbers, GatedFrom(gate, called, ended), LONG, capacity=8).uid("calls").rebalance().map(seen.pass_on)
+        )
 
     job = start(calls(), GatedSink("results", room))
     stays_at(called, 7)

@@ -86,7 +86,7 @@ class Listing(ProcessWindowFunction[Any, Any, Any, Any]):
     trip: Trip | None = None
 
     def process(self, key: Any, context: ProcessWindowFunction.Context[Any], elements: Iterable[Any]) -> Iterator[Any]:
-        """Yields one record."""
+        """Yields one record; none if everything was evicted."""
         step(self.trip)
         elements = list(elements)
         k, v, t, trail = fields(_summary(self.shape, elements, _end(context.window()), ordered=self.ordered))
@@ -99,7 +99,8 @@ class Listing(ProcessWindowFunction[Any, Any, Any, Any]):
         if self.changes:
             for element in elements:
                 change(element, -7)
-        yield make(self.shape, k, v, t, trail)
+        if elements:
+            yield make(self.shape, k, v, t, trail)
 
     def clear(self, context: ProcessWindowFunction.Context[Any]) -> None:
         """Removes the window's own state."""
@@ -116,9 +117,10 @@ class Apply(WindowFunction[Any, Any, Any, Any]):
     trip: Trip | None = None
 
     def apply(self, key: Any, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
-        """Returns one record."""
+        """Returns one record; none if everything was evicted."""
         step(self.trip)
-        return [_summary(self.shape, inputs, _end(window), ordered=self.ordered)]
+        elements = list(inputs)
+        return [_summary(self.shape, elements, _end(window), ordered=self.ordered)] if elements else []
 
 
 @dataclass

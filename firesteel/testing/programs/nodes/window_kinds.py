@@ -1,4 +1,4 @@
-"""Which windows there are, and when they are evaluated: as data, for the API and for the oracle."""
+"""Windows, triggers and evictors as data, for the API and for the oracle."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ from firesteel.datastream.windowing.assigners import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from firesteel.datastream.windowing.evictors import (
+    CountEvictor,
+    DeltaEvictor,
+    Evictor,
+    TimeEvictor,
+    TimestampedValue,
+)
 from firesteel.datastream.windowing.triggers import (
     ContinuousEventTimeTrigger,
     CountTrigger,
@@ -24,10 +31,14 @@ from firesteel.datastream.windowing.triggers import (
     PurgingTrigger,
 )
 from firesteel.testing.programs.oracle import windows as oracle
+from firesteel.testing.programs.oracle.flow import Record
 from firesteel.testing.programs.oracle.windows import Span
+from firesteel.testing.programs.program import Node
 from firesteel.testing.programs.records import fields
+from firesteel.testing.programs.running.building import Site
+from firesteel.testing.programs.running.faults import Trip, step
 
-__all__ = ["PROCESSING", "Triggering", "WindowKind"]
+__all__ = ["PROCESSING", "Distance", "Evicting", "Multiples", "Triggering", "WindowKind"]
 
 _CENTURIES = Time.days(100_000)
 """The size of windows in processing time: no run meets the end of one, also if the clock is set."""
@@ -44,10 +55,12 @@ class GapOf:
     """The gap of a session, by v."""
 
     gap: int
+    tagged: bool = False
+    """Whether it is given records of joined streams: pairs of the number of the stream and the record."""
 
     def extract(self, element: Any) -> int:
         """Returns the gap that a record leaves open."""
-        return self.gap + 4 * (fields(element)[1] % 5)
+        return self.gap + 4 * (fields(element[1] if self.tagged else element)[1] % 5)
 
     def __call__(self, element: Any) -> int:
         """Returns the gap that a record leaves open."""
@@ -75,8 +88,8 @@ class WindowKind:
         """Whether windows merge."""
         return self.name in ("session", "dynamic", "processing-session")
 
-    def assigner(self) -> Any:
-        """Returns the assigner of the API."""
+    def assigner(self, *, tagged: bool = False) -> Any:
+        """Returns the assigner of the API; ``tagged`` for joined streams."""
         if self.name == "tumbling":
             return TumblingEventTimeWindows.of(Time.milliseconds(self.size), Time.milliseconds(self.offset))
         if self.name == "sliding":
@@ -84,7 +97,7 @@ class WindowKind:
         if self.name == "session":
             return EventTimeSessionWindows.with_gap(Time.milliseconds(self.size))
         if self.name == "dynamic":
-            return EventTimeSessionWindows.with_dynamic_gap(GapOf(self.size))  # type: ignore[arg-type]
+            return EventTimeSessionWindows.with_dynamic_gap(GapOf(self.size, tagged))  # type: ignore[arg-type]
         if self.name in PROCESSING:
             return PROCESSING[self.name]()
         return GlobalWindows.create()
@@ -145,3 +158,101 @@ class Triggering:
         else:
             rule = oracle.AtEnd()
         return oracle.Purging(rule) if self.purging else rule
+
+
+@dataclass
+class Distance:
+    """How far two records are apart in v: the function of a DeltaEvictor."""
+
+    trip: Trip | None = None
+
+    def __call__(self, element: Any, last: Any) -> float:
+        """Returns the distance."""
+        step(self.trip)
+        return abs(fields(element)[1] - fields(last)[1])
+
+
+@dataclass
+class Multiples(Evictor[Any, Any]):
+    """Evicts records whose v is a multiple of a number: of all that are in the window, in any order."""
+
+    number: int
+    after: bool = False
+    tagged: bool = False
+    """Whether it is given records of joined streams."""
+    trip: Trip | None = None
+
+    def evict_before(
+        self, elements: list[TimestampedValue], size: int, window: Any, evictor_context: Evictor.EvictorContext
+    ) -> None:
+        """Removes them from the list, unless it is to do so after the function."""
+        if not self.after:
+            self._evict(elements)
+
+    def evict_after(
+        self, elements: list[TimestampedValue], size: int, window: Any, evictor_context: Evictor.EvictorContext
+    ) -> list[TimestampedValue] | None:
+        """Returns the others, if it is to do so after the function."""
+        if not self.after:
+            return None
+        self._evict(elements)
+        return elements
+
+    def _evict(self, elements: list[TimestampedValue]) -> None:
+        step(self.trip)
+        for at in range(len(elements) - 1, -1, -1):
+            value = elements[at].value
+            if fields(value[1] if self.tagged else value)[1] % self.number == 0:
+                del elements[at]
+
+
+@dataclass(frozen=True)
+class Evicting:
+    """An evictor."""
+
+    name: str = ""
+    """Empty for none; ``count``, ``delta``, ``time`` or ``multiples``."""
+    number: int = 0
+    after: bool = False
+    """Whether it evicts after the function."""
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether what is evicted depends on the order of the records."""
+        return self.name in ("count", "delta")
+
+    @property
+    def has_function(self) -> bool:
+        """Whether it calls code of the program, which can fail."""
+        return self.name in ("delta", "multiples")
+
+    @property
+    def label(self) -> str:
+        """What coverage counts it as."""
+        return f"{self.name}{' after' if self.after else ''}"
+
+    def evictor(self, node: Node, site: Site, *, tagged: bool = False) -> Any:
+        """Returns the evictor of the API; ``tagged`` for joined streams."""
+        if self.name == "count":
+            return site.call(CountEvictor.of, self.number, self.after)
+        if self.name == "time":
+            return site.call(TimeEvictor.of, self.number, self.after)
+        if self.name == "delta":
+            return site.call(DeltaEvictor.of, self.number, site.arm(node, Distance(), "evictor"), self.after)
+        return site.arm(node, Multiples(self.number, self.after, tagged), "evictor")
+
+    def keeps(self, records: list[Record]) -> list[Record]:
+        """Returns the records that stay, as the oracle has it."""
+        if not records:
+            return []
+        if self.name == "count":
+            return records[-self.number :]
+        if self.name == "time":
+            times = [record.time for record in records if record.time is not None]
+            return [record for record in records if record.time is not None and record.time + self.number > max(times)]
+        if self.name == "delta":
+            last = fields(records[-1].value)[1]
+            return [record for record in records if last - self.number < fields(record.value)[1] < last + self.number]
+        if self.name == "multiples":
+            return [record for record in records if fields(record.value)[1] % self.number]
+        return records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ from firesteel.datastream.output_tag import OutputTag
 from firesteel.testing.programs.keys import KEY_KINDS, KeyOf
 from firesteel.testing.programs.nodes.reductions import Add
 from firesteel.testing.programs.nodes.window_functions import Apply, ApplyAll, Gather, Listing, ListingAll
-from firesteel.testing.programs.nodes.window_kinds import PROCESSING, Triggering, WindowKind
+from firesteel.testing.programs.nodes.window_kinds import PROCESSING, Evicting, Triggering, WindowKind
 from firesteel.testing.programs.oracle.flow import Flow, Mode, copied
 from firesteel.testing.programs.oracle.keyed import Timers, run_keyed
 from firesteel.testing.programs.oracle.states import OracleContext
@@ -19,9 +20,10 @@ from firesteel.testing.programs.program import EventTime, Misfit, Node, Sketch, 
 from firesteel.testing.programs.records import MUTABLE_SHAPES, SHAPES
 from firesteel.testing.programs.running.building import Site
 
-__all__ = ["Window"]
+__all__ = ["Window", "draw_windows"]
 
 _DEFAULT = Triggering()
+_NONE = Evicting()
 _MAX_FIRINGS = 400
 
 
@@ -37,6 +39,7 @@ class Window(Node):
     triggering: Triggering = _DEFAULT
     lateness: int = 0
     late_output: bool = False
+    evicting: Evicting = _NONE
     incremental: Add | Gather | None = None
     function: Listing | Apply | ListingAll | ApplyAll | None = None
 
@@ -47,7 +50,9 @@ class Window(Node):
 
     @property
     def kind(self) -> str:
-        """Counted by assigner and trigger."""
+        """Counted by assigner and trigger, or by the evictor."""
+        if self.evicting.name:
+            return f"EvictingWindow[{self.evicting.label}]"
         trigger = ("purging-" if self.triggering.purging else "") + (self.triggering.name or "default")
         late = "+lateness" if self.lateness else ""
         every = "" if self.key else "All"
@@ -55,9 +60,10 @@ class Window(Node):
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """The key selector and the two functions."""
+        """The key selector, the two functions, and that of the evictor."""
         places = (("key", self.key), ("incremental", self.incremental), ("", self.function))
-        return tuple(place for place, function in places if function is not None)
+        evictor = ("evictor",) if self.evicting.has_function else ()
+        return *(place for place, function in places if function is not None), *evictor
 
     @property
     def mutates(self) -> bool:
@@ -82,7 +88,7 @@ class Window(Node):
         kind = inputs[0]
         self._check(kind)
         timed = self.windows.in_event_time
-        if timed:
+        if timed or self.evicting.name == "time":
             kind = kind.in_event_time()
         moved = kind.shuffled(self.parallelism, ordered=True)
         exact = kind.time is EventTime.EXACT
@@ -109,8 +115,10 @@ class Window(Node):
             raise Misfit("what is late depends on timing")
         counts = self.triggering.name == "count" or self.windows.name == "count"
         needs_order = counts or any(getattr(f, "ordered", False) for f in (self.incremental, self.function))
+        needs_order = needs_order or self.evicting.needs_order
         if needs_order and not (kind.ordered if self.key else kind.lane):
             raise Misfit("what is counted depends on the order")
+        self._check_evictor(kind)
         if counts and not self.triggering.purging and kind.volume > _MAX_FIRINGS:
             raise Misfit("each record would be looked at too often")
         if self.triggering.name == "continuous" and kind.time is not EventTime.EXACT:
@@ -119,6 +127,17 @@ class Window(Node):
             raise Misfit("the function is made for another shape")
         if isinstance(self.function, Listing) and self.function.changes and kind.shape not in MUTABLE_SHAPES:
             raise Misfit("the function is made for another shape")
+
+    def _check_evictor(self, kind: StreamType) -> None:
+        evicting = self.evicting
+        if evicting.name and self.windows.name == "count":
+            raise Misfit("count windows have an evictor of their own")
+        if evicting.name == "time" and kind.time is EventTime.NONE:
+            raise Misfit("records without timestamps are not evicted by time")
+        if evicting.needs_order and self.windows.merging:
+            raise Misfit("merging windows join their contents in an order that is not defined")
+        if evicting.name == "multiples" and not evicting.after and self.incremental is not None:
+            raise Misfit("of no records nothing can be reduced")
 
     def build(self, inputs: Sequence[Any], site: Site) -> Any:
         """Calls window or window_all, the settings, and the function."""
@@ -134,6 +153,8 @@ class Window(Node):
         trigger = self.triggering.trigger()
         if trigger is not None:
             windowed = windowed.trigger(trigger)
+        if self.evicting.name:
+            windowed = windowed.evictor(self.evicting.evictor(self, site))
         if self.lateness:
             windowed = windowed.allowed_lateness(self.lateness)
         if self.late_output:
@@ -179,6 +200,10 @@ class Window(Node):
             self.windows.in_event_time,
             cleared,
         )
+        if self.evicting.after:
+            operator.keeps_after = self.evicting.keeps
+        else:
+            operator.keeps_before = self.evicting.keeps
         return operator
 
     def _results(self, key: Any, context: _Context, values: list[Any]) -> Iterable[Any]:
@@ -238,7 +263,7 @@ def _draw(cls: type[Window], sketch: Sketch) -> Window | None:
     names = ["tumbling", "tumbling", "sliding", "session", "dynamic"] if kind.has_event_time else []
     names += ["global", rng.choice(list(PROCESSING))] + (["count", "count"] if orderly and not over_all else [])
     name = rng.choice(names)
-    windows = _draw_windows(sketch, name)
+    windows = draw_windows(rng, name)
     triggers = [Triggering()]
     if name == "global":
         triggers = [Triggering("end")]
@@ -247,6 +272,9 @@ def _draw(cls: type[Window], sketch: Sketch) -> Window | None:
     if kind.time is EventTime.EXACT and name in ("tumbling", "sliding", "session"):
         triggers += [Triggering("continuous", 40), Triggering(purging=True)]
     incremental, function = _draw_functions(sketch, kind, over_all=over_all, orderly=orderly, windows=windows)
+    evicting = _draw_evictor(sketch, kind, windows, orderly=orderly, reduces=incremental is not None)
+    if evicting.after and len(triggers) > 1:
+        del triggers[0]  # which most often fires once: what is left then is not seen
     return cls(
         id=sketch.next_id,
         inputs=(ref,),
@@ -257,13 +285,29 @@ def _draw(cls: type[Window], sketch: Sketch) -> Window | None:
         triggering=rng.choice(triggers),
         lateness=rng.choice((0, 0, 20, 200)) if windows.in_event_time else 0,
         late_output=windows.in_event_time and rng.random() < 0.3,
+        evicting=evicting,
         incremental=incremental,
         function=function,
     )
 
 
-def _draw_windows(sketch: Sketch, name: str) -> WindowKind:
+def _draw_evictor(sketch: Sketch, kind: StreamType, windows: WindowKind, *, orderly: bool, reduces: bool) -> Evicting:
     rng = sketch.rng
+    if windows.name == "count" or rng.random() < 0.7:
+        return _NONE
+    names = ["multiples"]
+    if orderly and not windows.merging:
+        names += ["count", "count", "delta", "delta"]
+    if kind.time is not EventTime.NONE:
+        names += ["time", "time"]
+    name = rng.choice(names)
+    number = {"count": rng.choice((1, 2, 5)), "delta": rng.choice((1, 4, 30)), "time": rng.choice((4, 12, 50))}
+    after = rng.random() < 0.5 or (name == "multiples" and reduces)
+    return Evicting(name, number.get(name, rng.choice((2, 3))), after)
+
+
+def draw_windows(rng: random.Random, name: str) -> WindowKind:
+    """Draws the size of windows, and what else their assigner needs."""
     if name == "tumbling":
         return WindowKind(name, rng.choice((20, 100, 1000)), offset=rng.choice((0, 0, 8)))
     if name == "sliding":

@@ -1,4 +1,4 @@
-"""Windows as Flink's documentation defines them: assigners, triggers, allowed lateness, merging."""
+"""Windows as Flink's documentation defines them: assigners, triggers, allowed lateness, merging, eviction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from firesteel.testing.programs.oracle.flow import MAX_TIME, Flow
+from firesteel.testing.programs.oracle.flow import MAX_TIME, Flow, Record
 from firesteel.testing.programs.oracle.keyed import Timers
 
 __all__ = [
@@ -37,7 +37,7 @@ class Span:
 class Contents:
     """What one key's window holds: its records, and the state of its trigger."""
 
-    values: list[Any] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     count: int = 0
     fire_time: int | None = None
 
@@ -185,6 +185,10 @@ class WindowOracle:
     merging: bool = False
     in_event_time: bool = True
     cleared: Callable[[Any, Span], None] = lambda _key, _window: None
+    keeps_before: Callable[[list[Record]], list[Record]] = lambda records: records
+    """What an evictor leaves for the function."""
+    keeps_after: Callable[[list[Record]], list[Record]] = lambda records: records
+    """What an evictor leaves for the next time."""
 
     def __post_init__(self) -> None:
         self.timers = Timers()
@@ -206,7 +210,7 @@ class WindowOracle:
                 continue
             skipped = False
             contents = windows.setdefault(window, Contents())
-            contents.values.append(value)
+            contents.records.append(Record(value, time))
             self._react(window, self.trigger.on_element(time or 0, window, contents, self.timers))
             self.timers.register(self._cleanup_time(window), window)
         if skipped and self.in_event_time and time is not None and time + self.lateness <= self.timers.watermark:
@@ -224,11 +228,13 @@ class WindowOracle:
 
     def _react(self, window: Span, result: int) -> None:
         contents = self._windows[self.timers.key][window]
-        if result & FIRE and contents.values:
-            for value in self.evaluate(self.timers.key, window, list(contents.values)):
+        if result & FIRE and contents.records:
+            left = self.keeps_before(contents.records)
+            for value in self.evaluate(self.timers.key, window, [record.value for record in left]):
                 self.outputs[""].emit(value, window.max_timestamp())
+            contents.records = self.keeps_after(left)
         if result & PURGE:
-            contents.values.clear()
+            contents.records = []
 
     def _remove(self, window: Span) -> None:
         contents = self._windows[self.timers.key].pop(window)
@@ -252,7 +258,7 @@ class WindowOracle:
         parts = [windows.pop(other) for other in touched]
         for other in touched:
             self.timers.delete(self._cleanup_time(other), other)
-        merged = Contents([value for part in parts for value in part.values])
+        merged = Contents([record for part in parts for record in part.records])
         self.trigger.on_merge(whole, merged, parts, self.timers)
         for other, part in zip(touched, parts, strict=True):
             self.trigger.clear(other, part, self.timers)

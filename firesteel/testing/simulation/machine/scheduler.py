@@ -13,6 +13,7 @@ import math
 import random
 import signal
 import threading
+from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -86,6 +87,7 @@ class Thread:
         "greenlet",
         "ident",
         "joining",
+        "loop",
         "name",
         "process",
         "public",
@@ -102,6 +104,8 @@ class Thread:
         self.ended = False
         self.joining: list[tuple[Thread, int]] = []
         self.signals: list[int] = []
+        self.loop: Any = None
+        """The event loop that it runs, while others run: asyncio keeps one for each real thread."""
         self.public: Any = None
         """What `threading.current_thread()` returns in it."""
         self.greenlet = greenlet(body, hub)
@@ -267,10 +271,13 @@ class Scheduler:
     def unwind(self, thread: Thread) -> None:
         """Ends a thread of a process that was killed."""
         before, self.running = self.running, thread
+        loop = _get_running_loop()
+        _set_running_loop(thread.loop)
         try:
             thread.greenlet.parent = getcurrent()
             thread.greenlet.throw(ProcessKilled)
         finally:
+            _set_running_loop(loop)
             self.running = before
             thread.ended = True
             thread.token += 1
@@ -418,7 +425,10 @@ class Scheduler:
             self.switches += 1
             self._reads = 0
             self.running = thread
+            _set_running_loop(thread.loop)
             thread.greenlet.switch(value)
+            thread.loop = _get_running_loop()
+            _set_running_loop(None)
             self.running = None
 
     def stop(self) -> None:
