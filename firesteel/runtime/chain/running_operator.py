@@ -550,8 +550,9 @@ class SecondInput:
             operator.write_input(writer, value, 1)
 
     def batch_function(self) -> Loop | None:
-        """Never a whole batch: two-input operators are inlined."""
-        return None
+        """What to call with a whole batch: operators on columns have that, others are inlined."""
+        function: Loop | None = getattr(self._chained.operator, "process_second_batch", None)
+        return function
 
 
 def _own_selector(selector: Any) -> Any:

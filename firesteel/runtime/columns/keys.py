@@ -77,7 +77,7 @@ def _python_values(array: Any, field: Any) -> list[Any]:
 class KeyGroups:
     """Computes the key groups of the rows of batches.
 
-    One column of integers is hashed as a whole. Of other keys the distinct ones of a batch are; their groups are kept.
+    Columns of integers are hashed as a whole. Of other keys the distinct ones of a batch are; their groups are kept.
     """
 
     CAPACITY = 1 << 18
@@ -91,11 +91,10 @@ class KeyGroups:
         """The key group of each row, as a numpy array."""
         import numpy as np
 
-        if len(self._columns) == 1:
-            column = batch.data.column(self._columns[0])
-            if not column.null_count and self._is_integer(column.type):
-                numbers = column.to_numpy(zero_copy_only=False).astype("<i8", copy=False)
-                return _murmur3(numbers) % np.uint32(self._max_parallelism)
+        arrays = [batch.data.column(column) for column in self._columns]
+        if all(self._is_integer(array.type) and not array.null_count for array in arrays):
+            numbers = [array.to_numpy(zero_copy_only=False).astype("<i8", copy=False) for array in arrays]
+            return _hash_integers(numbers) % np.uint32(self._max_parallelism)
         codes, keys = distinct_keys(batch, self._columns)
         return np.array(self._groups(keys), np.uint32)[codes]
 
@@ -142,21 +141,37 @@ def state_key(key: Any) -> Any:
     return key
 
 
-def _murmur3(numbers: Any) -> Any:
-    """murmur3 of the 8 bytes of each integer, which is the encoding of an integer as a key."""
+def _hash_integers(columns: Sequence[Any]) -> Any:
+    """murmur3 of the keys that the integers of one column, or of several, are: see ``encode_key``."""
     import numpy as np
 
-    blocks = np.ascontiguousarray(numbers).view("<u4").reshape(-1, 2)
-    hashed = np.full(len(numbers), HASH_SEED, np.uint32)
-    for block in (blocks[:, 0], blocks[:, 1]):
-        k = block * np.uint32(0xCC9E2D51)
+    if len(columns) == 1:
+        return _murmur3(np.ascontiguousarray(columns[0]).view("<u4").reshape(-1, 2), 8)
+    length = 1 + 12 * len(columns)
+    encoded = np.zeros((len(columns[0]), length + -length % 4), np.uint8)
+    encoded[:, 0] = ord("(")
+    for index, column in enumerate(columns):
+        start = 1 + 12 * index
+        encoded[:, start] = 8  # the length of what follows, in 4 bytes
+        encoded[:, start + 4 : start + 12] = np.ascontiguousarray(column).view(np.uint8).reshape(-1, 8)
+    return _murmur3(encoded.view("<u4"), length)
+
+
+def _murmur3(blocks: Any, length: int) -> Any:
+    """murmur3 of rows of that many bytes, which are filled up with zeros to blocks of 4."""
+    import numpy as np
+
+    hashed = np.full(len(blocks), HASH_SEED, np.uint32)
+    for index in range(blocks.shape[1]):
+        k = blocks[:, index] * np.uint32(0xCC9E2D51)
         k = (k << np.uint32(15)) | (k >> np.uint32(17))
         k *= np.uint32(0x1B873593)
         hashed ^= k
-        hashed = (hashed << np.uint32(13)) | (hashed >> np.uint32(19))
-        hashed *= np.uint32(5)
-        hashed += np.uint32(0xE6546B64)
-    hashed ^= np.uint32(8)
+        if index < length // 4:
+            hashed = (hashed << np.uint32(13)) | (hashed >> np.uint32(19))
+            hashed *= np.uint32(5)
+            hashed += np.uint32(0xE6546B64)
+    hashed ^= np.uint32(length)
     hashed ^= hashed >> np.uint32(16)
     hashed *= np.uint32(0x85EBCA6B)
     hashed ^= hashed >> np.uint32(13)

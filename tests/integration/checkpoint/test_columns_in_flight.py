@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
-from firesteel.api.state import ValueStateDescriptor
-from firesteel.common import Types
-from firesteel.datastream import DataStream, KeyedStream
-from firesteel.runtime.columns.batch import ColumnBatch
-from firesteel.runtime.columns.keys import ColumnKeySelector, distinct_keys
-from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
-from firesteel.runtime.model.partitioner import KeyGroupPartitioner
-from firesteel.runtime.operators.base import OperatorContext
+from firesteel.datastream import DataStream
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec, RowsToColumnsSpec
 from firesteel.runtime.operators.columns.calc import CalcSpec
-from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.testing import ABORT
-from firesteel.types.logical import BigIntType, RowType, VarCharType
+from tests.support.jobs.column_jobs import TYPE, number_rows
 from tests.support.jobs.running_jobs import (
     HOUR,
     Gate,
@@ -40,37 +29,8 @@ from tests.support.jobs.running_jobs import (
 
 ALIGNED = {"taskmanager__memory__segment_size": "256 bytes"}
 UNALIGNED = {"execution__checkpointing__unaligned__enabled": "true", **ALIGNED}
-TYPE = RowType.of(["key", "split", "value"], [VarCharType(), BigIntType(), BigIntType()])
-KEYS = ColumnKeySelector((0,))
 RECORDS = 8000
 LAST = RECORDS + 50
-
-
-@dataclass(frozen=True)
-class NumberSpec(OperatorSpec):
-    """Numbers the rows of each key."""
-
-    def create(self, runtime: OperatorRuntime) -> ColumnOperator:
-        return Number()
-
-
-class Number(ColumnOperator):
-    def open(self, context: OperatorContext) -> None:
-        super().open(context)
-        assert context.backend is not None
-        self._backend = context.backend
-        self._count = context.backend.get_state(ValueStateDescriptor("count", Types.LONG()))
-
-    def process_columns(self, batch: ColumnBatch) -> None:
-        codes, keys = distinct_keys(batch, KEYS.columns)
-        numbers = np.empty(len(batch), np.int64)
-        for code, key in enumerate(keys):
-            rows = np.flatnonzero(codes == code)
-            self._backend.key = key
-            count = self._count.value() or 0
-            self._count.update(count + len(rows))
-            numbers[rows] = np.arange(count, count + len(rows))
-        self.emit(ColumnBatch(batch.data.append_column("number", pa.array(numbers)), batch.kinds))
 
 
 def rows(split: int, first: int, stop: int) -> list[Any]:
@@ -87,9 +47,7 @@ def splits_of(clock: Any, count: int = 2) -> list[list[Any]]:
 def build(stream: DataStream, partitioning: str) -> DataStream:
     columns = stream._transform("RowsToColumns", RowsToColumnsSpec(TYPE), None)
     if partitioning == "keyed":
-        partition = columns._partition(KeyGroupPartitioner(KEYS))
-        keyed = KeyedStream(columns._environment, partition, KEYS, None, columns)  # type: ignore[arg-type]
-        numbered = keyed._transform("Number", NumberSpec(), None).uid("slow")
+        numbered = number_rows(columns)
     else:
         numbered = columns.rebalance()._transform("Calc", CalcSpec(lambda data: data), None).uid("slow")
     return numbered._transform("ColumnsToRows", ColumnsToRowsSpec(as_tuples=True), None)

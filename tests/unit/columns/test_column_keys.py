@@ -58,6 +58,15 @@ def test_keys_have_the_groups_of_records(name: str) -> None:
         assert groups.of(batch).tolist() == expected  # of keys that are known
 
 
+@pytest.mark.parametrize("columns", [2, 3, 4])
+def test_columns_of_integers_have_the_groups_of_tuples(columns: int) -> None:
+    draw = random.Random(random.getrandbits(32))
+    numbers = [[draw.choice([0, -1, draw.getrandbits(62)]) for _ in range(100)] for _ in range(columns)]
+    batch = ColumnBatch(pa.record_batch({str(index): column for index, column in enumerate(numbers)}))
+    expected = [key_group_of(key, MAX_PARALLELISM) for key in zip(*numbers, strict=True)]
+    assert KeyGroups(range(columns), MAX_PARALLELISM).of(batch).tolist() == expected
+
+
 def test_several_columns_are_a_tuple_and_null_is_a_key() -> None:
     batch = bids(500, keys=20)
     records = ArrowRecords(batch.data.schema, as_tuples=True).decode(batch.data)

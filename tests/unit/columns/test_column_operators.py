@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,11 +12,15 @@ import pytest
 
 from firesteel.common import Duration, Row, RowKind, WatermarkStrategy
 from firesteel.common.errors import FiresteelError, InvalidProgramError
-from firesteel.datastream import ProcessFunction, StreamExecutionEnvironment
+from firesteel.datastream import KeyedStream, ProcessFunction, StreamExecutionEnvironment
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.columns.keys import ColumnKeySelector
 from firesteel.runtime.columns.rowtime import latest_rowtime, rowtime_millis
+from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
+from firesteel.runtime.model.partitioner import KeyGroupPartitioner
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec, RowsToColumnsSpec
 from firesteel.runtime.operators.columns.calc import CalcSpec
+from firesteel.runtime.operators.columns.operator import ColumnOperator, TwoInputColumnOperator
 from firesteel.runtime.operators.columns.watermarks import ColumnWatermarksSpec, RowtimeAssigner
 from firesteel.runtime.time.input_clock import InputClock
 from firesteel.runtime.time.watermark_generation import WatermarkAssigner
@@ -83,6 +88,42 @@ def test_two_consumers_of_one_operator_share_its_batches() -> None:
     other = stream._transform("Calc", CalcSpec(lambda data: data, lambda data: pc.equal(data.column(1), 2)), None)
     rows = [each._transform("ColumnsToRows", ColumnsToRowsSpec(as_tuples=True), None) for each in (one, other)]
     assert sorted(rows[0].union(rows[1]).execute_and_collect()) == [("a", 1), ("b", 2), ("b", 2)]
+
+
+@dataclass(frozen=True)
+class SemiJoinSpec(OperatorSpec):
+    def create(self, runtime: OperatorRuntime) -> ColumnOperator:
+        return SemiJoin()
+
+
+class SemiJoin(TwoInputColumnOperator):
+    """Emits rows of the first input whose word has come in the second one, when both have ended."""
+
+    def __init__(self) -> None:
+        self.rows: list[ColumnBatch] = []
+        self.words: set[str] = set()
+
+    def process_columns(self, batch: ColumnBatch) -> None:
+        self.rows.append(batch)
+
+    def process_second_columns(self, batch: ColumnBatch) -> None:
+        self.words.update(batch.data.column("word").to_pylist())
+
+    def finish(self) -> None:
+        for batch in self.rows:
+            self.emit(batch.filter(pc.is_in(batch.data.column("word"), pa.array(sorted(self.words)))))
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_an_operator_reads_columns_of_two_inputs(parallelism: int) -> None:
+    env = test_environment(parallelism)
+    keys = ColumnKeySelector((0,))
+    left, right = (
+        KeyedStream(env, columns._partition(KeyGroupPartitioner(keys)), keys, None, columns)
+        for columns in (_columns(env, [(word, 1) for word in "abcd"]), _columns(env, [("b", 2), ("d", 3), ("d", 4)]))
+    )
+    joined = left.connect(right)._transform("SemiJoin", SemiJoinSpec(), None)
+    assert sorted(_collect(joined, as_tuples=True)) == [("b", 1), ("d", 1)]
 
 
 @pytest.mark.parametrize("partition", ["rebalance", "broadcast", "shuffle", "rescale", "forward"])

@@ -11,7 +11,7 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.types.arrow import require_pyarrow
 
-__all__ = ["ColumnOperator", "as_columns"]
+__all__ = ["ColumnOperator", "TwoInputColumnOperator", "as_columns"]
 
 
 class ColumnOperator(StreamOperator):
@@ -40,6 +40,18 @@ class ColumnOperator(StreamOperator):
         """Hands rows to the operators downstream."""
         if len(batch):
             self.context.emit(batch, None)  # type: ignore[arg-type]
+
+
+class TwoInputColumnOperator(ColumnOperator):
+    """An operator on the column batches of two inputs, which may have different columns."""
+
+    def process_second_batch(self, values: Sequence[Any], _timestamps: Sequence[int] | None) -> None:
+        """Processes a batch of the second input."""
+        self.process_second_columns(as_columns(values))
+
+    @abstractmethod
+    def process_second_columns(self, batch: ColumnBatch) -> None:
+        """Processes the rows of a batch of the second input, in order."""
 
 
 def as_columns(values: Sequence[Any]) -> ColumnBatch:
