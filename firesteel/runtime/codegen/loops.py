@@ -162,6 +162,7 @@ class LoopWriter:
         self._lines: list[tuple[int, str, LoopLine]] = []
         self._prologue: list[str] = []
         self._epilogue: list[str] = []
+        self._last: list[str] = []
         self._room_check: list[str] = []
         self._bound: dict[str, Any] = {}
         self._names: dict[int, str] = {}
@@ -252,6 +253,10 @@ class LoopWriter:
         """Adds a line that runs once, before the loop."""
         if text not in self._prologue:
             self._prologue.append(text)
+
+    def epilogue(self, text: str) -> None:
+        """Adds a line that runs once, after the loop."""
+        self._last.append(text)
 
     def derive(self, result: str, value: str, function: Callable[..., Any]) -> None:
         """Declares that a variable holds the result of a function for the record in another one."""
@@ -457,7 +462,7 @@ class LoopWriter:
                 text.append(pad + line)
                 lines[len(text)] = owner
         text += flushes
-        text += [f"    {line}" for line in self._epilogue]
+        text += [f"    {line}" for line in (*self._last, *self._epilogue)]
         text.append("  return process")
         source = "\n".join(text) + "\n"
         LOOPS[file_name] = loop_source = LoopSource(file_name, source, lines)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from firesteel.runtime.codegen.loops import LoopWriter
     from firesteel.runtime.operators.base import OperatorContext
 
-__all__ = ["BundleOperator", "BundleSpec", "Entry"]
+__all__ = ["BundleOperator", "BundleSpec", "Pair"]
 
 _MAX_KEYS_AT_ONCE = 1024
 """How many keys are flushed before the turn is looked at."""
 
-Entry = tuple[Any, Any, int]
-"""A key, its partial result and the largest timestamp of its records."""
+Pair = tuple[Any, Any]
+"""A key and its partial result."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class BundleOperator(InlineOperator):
         self._max_records = spec.max_records
         self._max_keys = spec.max_keys
         self._max_delay = spec.max_delay_ms
-        self._partials: dict[Any, list[Any]] = {}
-        """By key: the partial result and its timestamp."""
-        self._unhashable: list[Entry] = []
+        self._partials: dict[Any, Any] = {}
+        """By key: the partial result, or a list of it and its timestamp if records have timestamps."""
+        self._unhashable: list[Pair] = []
         """Of keys that cannot be in a dictionary: one for each record."""
         self._has_timestamps = False
         self._is_timed = False
@@ -69,58 +69,60 @@ class BundleOperator(InlineOperator):
         context.gauge("bundleSize", lambda: len(self._partials) + len(self._unhashable))
 
     @abstractmethod
-    def emit_entries(self, entries: list[Entry], *, with_timestamps: bool) -> None:
-        """Emits the results for partial results that were taken from the bundle."""
+    def emit_partials(self, pairs: list[Pair], timestamps: list[int] | None) -> None:
+        """Emits the results for partial results that were taken from the bundle; takes over the lists."""
 
     # -- records --------------------------------------------------------------------------------------
 
     def write_bundle(self, writer: LoopWriter, key: str, value: str) -> None:
         """Writes the lines that add the record in a variable to the bundle."""
-        aggregation = self.aggregation
-        bundle = writer.bind("bundle", self)
-        find, put = writer.bind("find", self._partials.get), writer.bind("put", self._put)
-        refuse = writer.bind("refuse", aggregation.refuse_none)
-        known, partial = writer.new_variable("p"), writer.new_variable("a")
-        time = writer.timestamp if writer.with_timestamps else "0"
-        writer.prologue(f"{bundle}.begin({writer.with_timestamps})")
+        aggregation, with_timestamps = self.aggregation, writer.with_timestamps
+        bundle, partials = writer.bind("bundle", self), writer.bind("partials", self._partials)
+        find, full = writer.bind("find", self._partials.get), writer.bind("full", self._flush_full)
+        known = writer.new_variable("p")
+        held = f"[{{}}, {writer.timestamp}]" if with_timestamps else "{}"
+        writer.prologue(f"{bundle}.begin({with_timestamps})")
         with writer.block("try:"):
             writer.line(f"{known} = {find}({key})", element=value, what="key_by")
         with writer.block("except TypeError:"):
-            writer.line(f"{known} = None")
-        with writer.block(f"if {known} is None:"):
             first = aggregation.write_first(writer, value)
-            writer.line(f"{put}({key}, {first}, {time})", element=value, function=self.call)
+            apart = writer.bind("apart", self._unhashable)
+            writer.line(f"{apart}.append(({key}, {held.format(first)}))")
+            with writer.block(f"if len({apart}) >= {self._max_keys}:"):
+                writer.line(f"{full}()")
         with writer.block("else:"):
-            writer.line(f"{partial} = {known}[0]")
-            writer.line(f"{partial} = {aggregation.write_add(writer, partial, value)}", element=value)
-            with writer.block(f"if {partial} is None:"):
-                writer.line(f"{refuse}()", element=value, function=self.call)
-            writer.line(f"{known}[0] = {partial}")
-            if writer.with_timestamps:
-                with writer.block(f"if {time} > {known}[1]:"):
-                    writer.line(f"{known}[1] = {time}")
+            with writer.block(f"if {known} is None:"):
+                first = aggregation.write_first(writer, value)
+                writer.line(f"{partials}[{key}] = {held.format(first)}")
+                if self._max_records is None or self._max_keys < self._max_records:
+                    with writer.block(f"if len({partials}) >= {self._max_keys}:"):
+                        writer.line(f"{full}()")
+            with writer.block("else:"):
+                partial = writer.new_variable("a") if with_timestamps else known
+                if with_timestamps:
+                    writer.line(f"{partial} = {known}[0]")
+                aggregation.write_add(writer, partial, value)
+                if with_timestamps:
+                    writer.line(f"{known}[0] = {partial}")
+                    with writer.block(f"if {writer.timestamp} > {known}[1]:"):
+                        writer.line(f"{known}[1] = {writer.timestamp}")
+                else:
+                    writer.line(f"{partials}[{key}] = {partial}")
         if self._max_records is not None:
-            writer.line(f"{bundle}.count += 1")
-            with writer.block(f"if {bundle}.count >= {self._max_records}:"):
-                writer.line(f"{writer.bind('flush', self.flush_in_turn)}()")
+            count = writer.new_variable("c")
+            writer.prologue(f"{count} = {bundle}.count")
+            writer.line(f"{count} += 1")
+            with writer.block(f"if {count} >= {self._max_records}:"):
+                writer.line(f"{count} = {full}()")
+            writer.epilogue(f"{bundle}.count = {count}")
 
     def begin(self, with_timestamps: bool) -> None:
-        """Sets whether the records to come have timestamps; a bundle holds one kind only."""
+        """Begins a batch of records, which have timestamps or not; a bundle holds one kind only."""
         if with_timestamps is not self._has_timestamps:
             self.flush()
             self._has_timestamps = with_timestamps
-
-    def _put(self, key: Any, partial: Any, timestamp: int) -> None:
-        """Adds the first record of a key."""
-        self.aggregation.checked(partial)
         if not self._partials and not self._unhashable:
             self._begin_delay()
-        try:
-            self._partials[key] = [partial, timestamp]
-        except TypeError:
-            self._unhashable.append((key, partial, timestamp))
-        if len(self._partials) + len(self._unhashable) >= self._max_keys:
-            self.flush_in_turn()
 
     # -- flushing -------------------------------------------------------------------------------------
 
@@ -132,24 +134,33 @@ class BundleOperator(InlineOperator):
     def flush_in_turn(self) -> bool:
         """Emits what the bundle holds while the turn lasts, at least a part of it; whether nothing is left."""
         while entries := self._take():
-            self.emit_entries(entries, with_timestamps=self._has_timestamps)
+            timestamps = None
+            if self._has_timestamps:
+                timestamps = [timestamp for _, (_, timestamp) in entries]
+                entries = [(key, partial) for key, (partial, _) in entries]
+            self.emit_partials(entries, timestamps)
             if self.context.turn.is_over and self._partials:
                 # the next record, or the delay, continues the flush
                 return False
         self.count = 0
         return True
 
-    def _take(self) -> list[Entry]:
-        partials = self._partials
-        entries, self._unhashable = self._unhashable, []
+    def _flush_full(self) -> int:
+        """Flushes a bundle that is full, in the middle of a batch; returns how many records it counts then."""
+        if not self.flush_in_turn():
+            return self._max_records or 0
+        self._begin_delay()
+        return 0
+
+    def _take(self) -> list[Pair]:
+        # the dictionary and the list are bound to loops
+        partials, entries = self._partials, self._unhashable.copy()
+        self._unhashable.clear()
         if len(partials) <= _MAX_KEYS_AT_ONCE:
-            entries += [(key, partial, timestamp) for key, (partial, timestamp) in partials.items()]
-            # the dictionary itself is bound to loops
+            entries += partials.items()
             partials.clear()
         else:
-            for _ in range(_MAX_KEYS_AT_ONCE):
-                key, (partial, timestamp) = partials.popitem()
-                entries.append((key, partial, timestamp))
+            entries += [partials.popitem() for _ in range(_MAX_KEYS_AT_ONCE)]
         return entries
 
     def fire_timers(self, timestamp: int) -> bool:

@@ -31,14 +31,25 @@ class Aggregation:
         """A reduce has the state of KeyedStream.reduce, so that either restores the state of the other."""
 
     def write_first(self, writer: LoopWriter, value: str) -> str:
-        """The expression for the partial result of one record."""
+        """Writes the partial result of one record; returns the variable that holds it."""
+        first = writer.new_variable("a")
         if self.create is None:
-            return value
-        return f"{writer.bind('add', self.add)}({value}, {writer.bind('create', self.create)}())"
+            writer.line(f"{first} = {value}")
+        else:
+            call = f"{writer.bind('add', self.add)}({value}, {writer.bind('create', self.create)}())"
+            writer.line(f"{first} = {call}", element=value, function=self.add)
+        self._write_check(writer, first, value)
+        return first
 
-    def write_add(self, writer: LoopWriter, partial: str, value: str) -> str:
-        """The expression for the partial result in a variable with one more record."""
-        return writer.call_with_two(self.add, *((partial, value) if self.is_reduce else (value, partial)))
+    def write_add(self, writer: LoopWriter, partial: str, value: str) -> None:
+        """Writes the addition of a record to the partial result in a variable."""
+        call = writer.call_with_two(self.add, *((partial, value) if self.is_reduce else (value, partial)))
+        writer.line(f"{partial} = {call}", element=value)
+        self._write_check(writer, partial, value)
+
+    def _write_check(self, writer: LoopWriter, partial: str, value: str) -> None:
+        with writer.block(f"if {partial} is None:"):
+            writer.line(f"{writer.bind('refuse', self.refuse_none)}()", element=value, function=self.add)
 
     def first_of(self, value: Any) -> Any:
         """The partial result of one record."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.api.state import ValueStateDescriptor
 from firesteel.runtime.model.operator_spec import FunctionSpec
 from firesteel.runtime.operators.aggregation.function import Aggregation, neutral_function
+from firesteel.runtime.operators.aggregation.keyed_results import KeyedResults
 from firesteel.runtime.operators.base import OperatorContext, StreamOperator
 from firesteel.runtime.operators.grouped import ResultPerKeyOperator
 from firesteel.runtime.operators.inline import InlineOperator
@@ -44,31 +44,24 @@ class GlobalAggregateOperator(InlineOperator):
         self.aggregation = Aggregation(function)
         self.method = "reduce" if self.aggregation.is_reduce else "merge"
         super().__init__(function)
-        self.is_rich = True  # it has state, so the key must be set
 
     def open(self, context: OperatorContext) -> None:
         """Opens the function and its state."""
         super().open(context)
         assert context.backend is not None
-        self.state = context.backend.get_state(ValueStateDescriptor(self.aggregation.state_name, None), internal=True)
-        # updating with None clears
-        self.state.clear = self.aggregation.refuse_none
+        self._results = KeyedResults(self.aggregation, context.backend)
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """Reads, merges, stores and emits."""
-        self.write_key(writer, value)
-        aggregation, merged = self.aggregation, writer.new_variable("a")
-        read, store = writer.bind("read", self.state.value), writer.bind("store", self.state.update)
-        merge = writer.bind("merge", aggregation.merge)
-        writer.line(f"{merged} = {read}()")
-        call = f"{merge}({merged}, {value}[1])"
-        writer.line(f"{merged} = {value}[1] if {merged} is None else {call}", element=value, function=self.call)
-        writer.line(f"{store}({merged})", element=value, function=self.call)
-        result = writer.new_variable("v")
-        if aggregation.get_result is None:
+        key, result = writer.new_variable("k"), writer.new_variable("v")
+        selected = writer.call(self.context.key_selectors[0], value)
+        backend = writer.bind("backend", self.context.backend)
+        writer.line(f"{backend}.key = {key} = {selected}", element=value, what="key_by")
+        merged = self._results.write_merge(writer, key, value)
+        get_result = self.aggregation.get_result
+        if get_result is None:
             writer.line(f"{result} = {merged}")
         else:
-            get_result = aggregation.get_result
             writer.line(f"{result} = {writer.bind('result', get_result)}({merged})", element=value, function=get_result)
         writer.write_consumers(result)
 

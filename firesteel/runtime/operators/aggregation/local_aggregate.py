@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.codegen.functions import method_of
-from firesteel.runtime.operators.aggregation.bundles import BundleOperator, BundleSpec, Entry
+from firesteel.runtime.operators.aggregation.bundles import BundleOperator, BundleSpec, Pair
 from firesteel.runtime.operators.aggregation.function import neutral_function
 from firesteel.types.copying import copy_value
 
@@ -69,10 +69,8 @@ class LocalAggregateOperator(BundleOperator):
         writer.line(f"{key}, _, {record} = {value}")
         self.write_bundle(writer, key, record)
 
-    def emit_entries(self, entries: list[Entry], *, with_timestamps: bool) -> None:
+    def emit_partials(self, pairs: list[Pair], timestamps: list[int] | None) -> None:
         """Emits pairs of key and partial result."""
         if self.context.copies_results:
-            pairs = [(key, copy_value(partial)) for key, partial, _ in entries]
-        else:
-            pairs = [(key, partial) for key, partial, _ in entries]
-        self.context.emit(pairs, [timestamp for _, _, timestamp in entries] if with_timestamps else None)
+            pairs = [(key, copy_value(partial)) for key, partial in pairs]
+        self.context.emit(pairs, timestamps)

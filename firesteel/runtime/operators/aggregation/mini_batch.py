@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from firesteel.api.state import ValueStateDescriptor
-from firesteel.runtime.operators.aggregation.bundles import BundleOperator, BundleSpec, Entry
+from firesteel.runtime.operators.aggregation.bundles import BundleOperator, BundleSpec, Pair
 from firesteel.runtime.operators.aggregation.function import neutral_function
 from firesteel.runtime.operators.aggregation.global_aggregate import GroupedAggregateOperator
-from firesteel.types.copying import copy_value
+from firesteel.runtime.operators.aggregation.keyed_results import KeyedResults
+from firesteel.types.copying import copy_all
 
 if TYPE_CHECKING:
     from firesteel.runtime.codegen.loops import LoopWriter
@@ -41,8 +41,7 @@ class MiniBatchAggregateOperator(BundleOperator):
         """Opens the function and its state."""
         super().open(context)
         assert context.backend is not None
-        self._backend = context.backend
-        self._state = context.backend.get_state(ValueStateDescriptor(self.aggregation.state_name, None), internal=True)
+        self._results = KeyedResults(self.aggregation, context.backend)
 
     def write(self, writer: LoopWriter, value: str) -> None:
         """Adds the record to the bundle; its key is set when the bundle is flushed."""
@@ -50,16 +49,10 @@ class MiniBatchAggregateOperator(BundleOperator):
         writer.line(f"{key} = {writer.call(self.context.key_selectors[0], value)}", element=value, what="key_by")
         self.write_bundle(writer, key, value)
 
-    def emit_entries(self, entries: list[Entry], *, with_timestamps: bool) -> None:
+    def emit_partials(self, pairs: list[Pair], timestamps: list[int] | None) -> None:
         """Merges partial results into the state, and emits the results."""
-        aggregation, backend, state = self.aggregation, self._backend, self._state
-        get_result, copies = aggregation.get_result, self.context.copies_results
-        results: list[Any] = []
-        for key, partial, _ in entries:
-            backend.key = key
-            merged = state.value()
-            merged = partial if merged is None else aggregation.merge_with(merged, partial)
-            state.update(merged)
-            result = merged if get_result is None else get_result(merged)
-            results.append(copy_value(result) if copies else result)
-        self.context.emit(results, [timestamp for _, _, timestamp in entries] if with_timestamps else None)
+        results = self._results.merge_all(pairs)
+        get_result = self.aggregation.get_result
+        if get_result is not None:
+            results = [get_result(merged) for merged in results]
+        self.context.emit(list(copy_all(results)) if self.context.copies_results else results, timestamps)
