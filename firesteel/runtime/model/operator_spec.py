@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from firesteel.spi.sink import Sink
     from firesteel.spi.source import Source
 
-__all__ = ["FunctionSpec", "Operator", "OperatorRuntime", "OperatorSpec"]
+__all__ = ["FunctionSpec", "Operator", "OperatorRuntime", "OperatorSpec", "is_opened"]
 
 
 class Operator:
@@ -99,3 +99,14 @@ class FunctionSpec(OperatorSpec):
 
     def user_function(self) -> Any:
         return self.function
+
+    def without_user_functions(self) -> OperatorSpec | None:
+        """Returns the spec itself if opening the function calls no user code."""
+        return None if is_opened(self.function) else self
+
+
+def is_opened(function: Any) -> bool:
+    """Whether a function has code of its own that is called before the first record."""
+    function = getattr(function, "wrapped_function", function)
+    owners = [owner for name in ("open", "initialize_state") for owner in type(function).__mro__ if name in vars(owner)]
+    return any(not owner.__module__.startswith("firesteel.") for owner in owners)

@@ -14,6 +14,8 @@ from firesteel.datastream import (
     BroadcastProcessFunction,
     KeyedProcessFunction,
     MapFunction,
+    ProcessJoinFunction,
+    ProcessWindowFunction,
     RuntimeContext,
     StreamExecutionEnvironment,
 )
@@ -23,7 +25,7 @@ from firesteel.datastream.state import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from firesteel.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
+from firesteel.datastream.window import CountEvictor, EventTimeSessionWindows, TumblingEventTimeWindows
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.job_graph_generator import create_job_graph
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata
@@ -258,6 +260,49 @@ def test_states_of_windows_and_reduce_are_known(open_functions: bool) -> None:
         "reduce": ["_reduce_state"],
         "tumbling": ["window-contents"],
         "session": ["window-contents", "merging-window-set"],
+    }
+
+
+class Pairs(ProcessJoinFunction):
+    def process_element(self, left: Any, right: Any, ctx: ProcessJoinFunction.Context) -> Iterable[Any]:
+        yield left, right
+
+
+class Opening(ProcessWindowFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        runtime_context.get_state(ValueStateDescriptor("own", Types.LONG()))
+
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
+        yield key
+
+
+class Quiet(ProcessWindowFunction):
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterable[Any]:
+        yield key
+
+
+def test_states_of_operators_whose_functions_have_no_open_are_known_without_opening_them() -> None:
+    def build(env: StreamExecutionEnvironment) -> None:
+        keyed = env.from_collection([1]).key_by(lambda x: x)
+        windows = TumblingEventTimeWindows.of(Time.seconds(1))
+        keyed.interval_join(keyed).between(-1, 1).process(Pairs()).uid("interval join").print()
+        keyed.window(windows).evictor(CountEvictor.of(1)).process(Quiet()).uid("evictor").print()
+        keyed.window(windows).pre_aggregate(lambda a, b: a).uid("pre-aggregated").print()
+        keyed.pre_aggregate(lambda a, b: a).uid("aggregated").print()
+        keyed.join(keyed).where(lambda x: x).equal_to(lambda x: x).window(windows).apply(lambda a, b: a).uid("join")
+        keyed.window(windows).process(Opening()).uid("opening").print()
+
+    graph = job_graph(build)
+    declared = declared_states(graph, open_functions=False)
+    known = {node.uid: declared[node.operator_id] for node in graph.nodes() if node.uid}
+    assert not known.pop("opening").is_known
+    assert all(states.is_known for states in known.values())
+    assert {uid: [state.name for state in states.keyed] for uid, states in known.items() if states.keyed} == {
+        "interval join": ["LEFT_BUFFER", "RIGHT_BUFFER"],
+        "evictor": ["window-contents"],
+        "pre-aggregated": ["window-contents"],
+        "aggregated": ["_reduce_state"],
+        "join": ["window-contents"],
     }
 
 

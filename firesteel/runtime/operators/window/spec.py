@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.api.output_tag import OutputTag
 from firesteel.runtime.codegen.at_work import AGGREGATE, TRIGGER, WINDOW_FUNCTION
 from firesteel.runtime.codegen.functions import method_of
-from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.model.operator_spec import OperatorSpec, is_opened
 from firesteel.runtime.operators.base import StreamOperator
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class WindowSpec(OperatorSpec):
     a ReduceFunction/callable or an AggregateFunction. ``window_function`` is None (emit the aggregate itself) or a
     (All)WindowFunction / Process(All)WindowFunction. ``all_windows`` selects one of the two families. A window function
     that calls one of the user's has that as ``wrapped_function``, and the method that it calls as ``wrapped_call``.
+    ``reads_partials`` is set if ``aggregate_function`` is a PartialAggregate.
     """
 
     assigner: Any
@@ -37,6 +38,7 @@ class WindowSpec(OperatorSpec):
     late_tag: OutputTag | None = None
     all_windows: bool = False
     evictor: Any = None
+    reads_partials: bool = False
 
     def create(self, runtime: OperatorRuntime) -> StreamOperator:
         """Returns the fastest operator that can run these windows."""
@@ -64,7 +66,8 @@ class WindowSpec(OperatorSpec):
             functions[WINDOW_FUNCTION] = getattr(self.window_function, "wrapped_call", call)
         if self.aggregate_function is not None:
             method = "reduce" if self.aggregation == "reduce" else "get_result"
-            functions[AGGREGATE] = method_of(self.aggregate_function, method)
+            call = method_of(self.aggregate_function, method)
+            functions[AGGREGATE] = self.aggregate_function.wrapped_call if self.reads_partials else call
         return functions
 
     def user_function(self) -> Any:
@@ -72,4 +75,4 @@ class WindowSpec(OperatorSpec):
 
     def without_user_functions(self) -> WindowSpec | None:
         """Returns the windows themselves if opening them calls no function of the user's."""
-        return self if self.window_function is None else None
+        return None if is_opened(self.window_function) else self
