@@ -10,12 +10,17 @@ __all__ = ["async_io", "cep", "columns", "skew", "startup"]
 
 
 def skew() -> Scenario:
-    params: dict[str, Any] = {"hot": True, "warmup_s": 5.0, "patience_s": 120.0}
+    base: dict[str, Any] = {"hot": True, "warmup_s": 5.0, "patience_s": 120.0, "backend": "hashmap", "windows": False}
     small = {"warmup_s": 0.6, "seconds": 0.6}
-    plain = "reduce"
+
+    def variant(method: str, plain: str | None = None, title: str = "", **params: Any) -> ScenarioVariant:
+        name = f"{method}{title}"
+        ratio = None if plain is None else (name, f"{plain}{title}")
+        return ScenarioVariant(name, {**base, "method": method, **params}, small, ratio=ratio)
+
     return Scenario(
         "skew",
-        "running sums of 10,000 keys, one of which has half of all records",
+        "running sums and windowed counts of 10,000 keys, one of which has half of all records",
         (
             Column("records_per_s", "records/s"),
             Column("busiest_ms_per_s", "busiest slot ms/s"),
@@ -24,15 +29,19 @@ def skew() -> Scenario:
             Column("cpu_ratio", "CPU busiest/other", ",.2f"),
         ),
         (
-            ScenarioVariant("reduce, even keys", {**params, "method": "reduce", "hot": False}, small),
-            ScenarioVariant(plain, {**params, "method": "reduce"}, small),
+            variant("reduce", title=", even keys", hot=False),
+            variant("reduce"),
+            *(variant(method, "reduce") for method in ("pre_aggregate", "salted_aggregate", "mini_batch_aggregate")),
+            variant("reduce", title=", RocksDB", backend="rocksdb"),
             *(
-                ScenarioVariant(method, {**params, "method": method}, small, ratio=(method, plain))
-                for method in ("pre_aggregate", "mini_batch_aggregate")
+                variant(method, "reduce", ", RocksDB", backend="rocksdb")
+                for method in ("pre_aggregate", "salted_aggregate", "mini_batch_aggregate")
             ),
+            variant("aggregate", title=", windows", windows=True),
+            variant("pre_aggregate", "aggregate", ", windows", windows=True),
         ),
         figure="records_per_s",
-        ratio_title="of reduce",
+        ratio_title="of plain",
         most_repeats=3,
     )
 

@@ -10,13 +10,14 @@ import psutil
 from benchmarks.cases import CORES, END, KEYS
 from benchmarks.processes import is_python_worker
 from benchmarks.runner import Run
-from benchmarks.systems.firesteel import PAIR, ReceivingSink
-from firesteel.common import Configuration, Types, WatermarkStrategy
-from firesteel.datastream import DataStream, StreamExecutionEnvironment
+from benchmarks.systems.firesteel import PAIR, EventTime, ReceivingSink
+from firesteel.common import Configuration, Time, Types, WatermarkStrategy
+from firesteel.datastream import AggregateFunction, DataStream, StreamExecutionEnvironment
 from firesteel.datastream.connectors.number_seq import NumberSequenceSource
+from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.testing.in_process import InProcessExecutor
 
-__all__ = ["await_start", "cpu_of_workers", "records_read", "run"]
+__all__ = ["Count", "await_start", "cpu_of_workers", "records_read", "run"]
 
 _LOOK_S = 0.1
 
@@ -47,27 +48,59 @@ def run(run: Run) -> dict[str, Any]:
 
 
 def _environment(run: Run) -> StreamExecutionEnvironment:
+    params = run.params
     config = Configuration().set_string("spark.master", f"local[{CORES}]")
+    config.set_string("state.backend.type", params["backend"])
     env = StreamExecutionEnvironment.get_execution_environment(config)
     env.set_parallelism(CORES)
-    if run.params.get("in_process"):
+    if params.get("in_process"):
         env._executor = InProcessExecutor()
     numbers = env.from_source(NumberSequenceSource(0, END - 1), WatermarkStrategy.no_watermarks(), "n", Types.LONG())
-    if run.params["hot"]:
+    if params["windows"]:
+        _aggregate_windows(numbers, params["method"]).sink_to(ReceivingSink())
+        return env
+    if params["hot"]:
         pairs = numbers.map(lambda x: (0 if x & 1 else x // 2 % KEYS, x & 1023), PAIR)
     else:
         pairs = numbers.map(lambda x: (x // 2 % KEYS, x & 1023), PAIR)
-    _aggregate(pairs, run.params["method"]).sink_to(ReceivingSink())
+    _aggregate(pairs, params["method"]).sink_to(ReceivingSink())
     return env
 
 
 def _aggregate(pairs: DataStream[Any], method: str) -> DataStream[Any]:
     keyed = pairs.key_by(lambda pair: pair[0], Types.LONG())
-    if method == "pre_aggregate":
-        return keyed.pre_aggregate(lambda a, b: (a[0], a[1] + b[1]))
-    if method == "mini_batch_aggregate":
-        return keyed.mini_batch_aggregate(lambda a, b: (a[0], a[1] + b[1]))
-    return keyed.reduce(lambda a, b: (a[0], a[1] + b[1]))
+    aggregate: Any = getattr(keyed, method)
+    result: DataStream[Any] = aggregate(lambda a, b: (a[0], a[1] + b[1]))
+    return result
+
+
+def _aggregate_windows(numbers: DataStream[Any], method: str) -> DataStream[Any]:
+    pairs = numbers.map(lambda x: (0 if x & 1 else x // 2 % KEYS, x), PAIR)
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(EventTime())
+    keyed = pairs.assign_timestamps_and_watermarks(strategy).key_by(lambda pair: pair[0], Types.LONG())
+    aggregate: Any = getattr(keyed.window(TumblingEventTimeWindows.of(Time.seconds(10))), method)
+    result: DataStream[Any] = aggregate(Count())
+    return result
+
+
+class Count(AggregateFunction):
+    """How many records a window has."""
+
+    def create_accumulator(self) -> int:
+        """Zero."""
+        return 0
+
+    def add(self, value: Any, accumulator: int) -> int:
+        """One more."""
+        return accumulator + 1
+
+    def get_result(self, accumulator: int) -> int:
+        """The count."""
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        """The sum of two counts."""
+        return acc_a + acc_b
 
 
 def await_start(client: Any, patience_s: float) -> None:

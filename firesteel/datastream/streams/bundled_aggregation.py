@@ -1,4 +1,4 @@
-"""Aggregations of a keyed stream in bundles: local and global, salted, and in mini-batches."""
+"""Aggregations of a keyed stream in bundles: local and global, salted, in mini-batches, and for windows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from firesteel.runtime.operators.aggregation.global_aggregate import GlobalAggre
 from firesteel.runtime.operators.aggregation.local_aggregate import LocalAggregateSpec
 from firesteel.runtime.operators.aggregation.mini_batch import MiniBatchAggregateSpec
 from firesteel.runtime.operators.aggregation.salting import SaltSpec
+from firesteel.runtime.operators.window.aligned import alignment_of
+from firesteel.runtime.operators.window.local_aggregate import LocalWindowAggregateSpec
+from firesteel.runtime.operators.window.partials import PartialAggregate
 
 if TYPE_CHECKING:
     from firesteel.datastream.streams.keyed_stream import KeyedStream
+    from firesteel.runtime.operators.window.spec import WindowSpec
 
-__all__ = ["Aggregator", "BundledAggregation"]
+__all__ = ["Aggregator", "BundledAggregation", "WindowedAggregation"]
 
 Aggregator = Callable[[Any, Any], Any] | ReduceFunction | AggregateFunction
 
@@ -37,8 +41,7 @@ class BundledAggregation:
     output_type: Any
 
     def __post_init__(self) -> None:
-        if not isinstance(self.function, AggregateFunction):
-            check_function(self.method, self.function, ReduceFunction)
+        _check_aggregator(self.method, self.function)
         if self.max_records is not None:
             _check_limit("max_records", self.max_records)
         _check_limit("max_keys", self.max_keys)
@@ -85,8 +88,52 @@ class BundledAggregation:
         return self.output_type
 
     def _copied(self) -> Aggregator:
-        """The function for another operator, which may be in the same process."""
-        return copy.deepcopy(self.function) if isinstance(self.function, Function) else self.function
+        return _copied(self.function)
+
+
+@dataclass(frozen=True)
+class WindowedAggregation:
+    """The local part of an aggregation of windows."""
+
+    method: str
+    function: Aggregator
+    max_keys: int
+
+    def __post_init__(self) -> None:
+        _check_aggregator(self.method, self.function)
+        _check_limit("max_keys", self.max_keys)
+
+    def merging(self) -> PartialAggregate:
+        """Returns the aggregate function of the windows."""
+        return PartialAggregate(self.function)
+
+    def aggregate_locally(self, keyed: KeyedStream[Any, Any], spec: WindowSpec) -> KeyedStream[Any, Any]:
+        """Aggregates in the tasks before the exchange; returns the partial results by key."""
+        windows = alignment_of(spec)
+        if windows is None:
+            parts = [spec.assigner, spec.trigger, spec.evictor]
+            raise InvalidProgramError(
+                f"Windows of {', '.join(type(part).__name__ for part in parts if part is not None)} cannot be "
+                "aggregated before the exchange.",
+                hint="Use tumbling or sliding event-time windows with their default trigger, or aggregate instead of "
+                "pre_aggregate.",
+            )
+        origin = keyed._origin_stream
+        local_spec = LocalWindowAggregateSpec(_copied(self.function), keyed._key_selector, windows, self.max_keys)
+        local = origin._transform("LocalWindowAggregate", local_spec, None)
+        # in the same task as its input
+        local._transformation.parallelism = parallelism_of(origin._transformation)
+        return local.key_by(lambda element: element[0], keyed._key_type)
+
+
+def _copied(function: Aggregator) -> Aggregator:
+    """The function for another operator, which may be in the same process."""
+    return copy.deepcopy(function) if isinstance(function, Function) else function
+
+
+def _check_aggregator(method: str, function: Any) -> None:
+    if not isinstance(function, AggregateFunction):
+        check_function(method, function, ReduceFunction)
 
 
 def _check_limit(name: str, limit: int) -> None:

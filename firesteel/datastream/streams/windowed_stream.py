@@ -20,6 +20,7 @@ from firesteel.datastream.functions import (
     ReduceFunction,
     WindowFunction,
 )
+from firesteel.datastream.streams.bundled_aggregation import Aggregator, WindowedAggregation
 from firesteel.datastream.windowing.assigners import MergingWindowAssigner, WindowAssigner
 from firesteel.datastream.windowing.count_windows import CountWindowFunction
 from firesteel.datastream.windowing.evictors import Evictor
@@ -168,6 +169,32 @@ class _Windowed(Generic[T_co]):
         self._check_window_function(window_function)
         return self._evaluate("aggregate", aggregate_function, window_function, output_type)
 
+    def pre_aggregate(
+        self,
+        function: Aggregator,
+        window_function: Any = None,
+        *,
+        max_keys: int = 100_000,
+        output_type: Any = None,
+    ) -> DataStream[Any]:
+        """Aggregates before the exchange, then merges in the windows: for keys with most of the records. Not in Flink.
+
+        The function is a reduce function or an AggregateFunction, and must be associative and commutative. The results
+        are those of ``reduce`` or ``aggregate``. Each subtask of the input aggregates its records by key and window,
+        and sends a partial result before the watermark that the window ends with, before a barrier, and when it has
+        ``max_keys`` of them. Windows must be tumbling or sliding event-time windows with their default trigger.
+        """
+        self._check_window_function(window_function)
+        aggregation = WindowedAggregation("pre_aggregate", function, max_keys)
+        keyed = self._keyed_stream
+        spec = self._spec("aggregate", aggregation.merging(), window_function, reads_partials=True)
+        pairs = aggregation.aggregate_locally(keyed, spec)
+        if window_function is None and output_type is None and not isinstance(function, AggregateFunction):
+            output_type = keyed._transformation.output_type
+        result = self._transform(pairs, spec, output_type)
+        pairs._origin_stream._transformation.part_of = result._transformation
+        return result
+
     def _apply(self, window_function: Any, expected: type[Any], output_type: Any) -> DataStream:
         if not isinstance(window_function, expected):
             raise TypeError(f"A {expected.__name__} is needed, got {window_function!r}.")
@@ -181,12 +208,16 @@ class _Windowed(Generic[T_co]):
     def _evaluate(
         self, aggregation: str | None, aggregate_function: Any, window_function: Any, output_type: Any
     ) -> DataStream:
+        spec = self._spec(aggregation, aggregate_function, window_function)
+        return self._transform(self._keyed_stream, spec, output_type)
+
+    def _spec(
+        self, aggregation: str | None, aggregate_function: Any, window_function: Any, *, reads_partials: bool = False
+    ) -> WindowSpec:
         assigner = self._window_assigner
-        environment = self.get_execution_environment()
-        trigger = self._window_trigger or assigner.get_default_trigger(environment)
-        spec = WindowSpec(
+        return WindowSpec(
             assigner=assigner,
-            trigger=trigger,
+            trigger=self._window_trigger or assigner.get_default_trigger(self.get_execution_environment()),
             aggregation=aggregation,
             aggregate_function=aggregate_function,
             window_function=window_function,
@@ -194,12 +225,16 @@ class _Windowed(Generic[T_co]):
             late_tag=self._late_data_output_tag,
             all_windows=self._all_windows,
             evictor=self._window_evictor,
+            reads_partials=reads_partials,
         )
-        stream = self._keyed_stream._transform(type(assigner).__name__, spec, output_type)
-        functions = [type(f).__name__ for f in (aggregate_function, window_function) if f is not None]
-        evictors = [] if self._window_evictor is None else [type(self._window_evictor).__name__]
-        parts = [str(assigner), type(trigger).__name__, *evictors, *functions]
-        stream.set_description(f"{self._kind}({', '.join(parts)})")
+
+    def _transform(self, keyed_stream: KeyedStream[Any, Any], spec: WindowSpec, output_type: Any) -> DataStream:
+        assigner, evictor = self._window_assigner, self._window_evictor
+        stream = keyed_stream._transform(type(assigner).__name__, spec, output_type)
+        aggregate = spec.aggregate_function.wrapped_function if spec.reads_partials else spec.aggregate_function
+        parts = (spec.trigger, evictor, aggregate, spec.window_function)
+        kinds = [type(part).__name__ for part in parts if part is not None]
+        stream.set_description(f"{self._kind}({', '.join([str(assigner), *kinds])})")
         return stream
 
 
@@ -252,7 +287,5 @@ class AllWindowedStream(_Windowed[T_co], Generic[T_co, W_co]):
         """Gives all records of a window to a ProcessAllWindowFunction."""
         return self._apply(process_window_function, ProcessAllWindowFunction, output_type)
 
-    def _evaluate(
-        self, aggregation: str | None, aggregate_function: Any, window_function: Any, output_type: Any
-    ) -> DataStream:
-        return super()._evaluate(aggregation, aggregate_function, window_function, output_type).force_non_parallel()
+    def _transform(self, keyed_stream: KeyedStream[Any, Any], spec: WindowSpec, output_type: Any) -> DataStream:
+        return super()._transform(keyed_stream, spec, output_type).force_non_parallel()

@@ -17,17 +17,19 @@ class LateRecords:
     ``numLateRecords`` counts all of them, Flink's ``numLateRecordsDropped`` those that went nowhere.
     """
 
-    __slots__ = ("_dropped", "_late", "_output", "_tag")
+    __slots__ = ("_dropped", "_late", "_output", "_records_of", "_tag")
 
     def __init__(self, spec: WindowSpec, context: OperatorContext, output: WindowOutput):
         self._tag = spec.late_tag
         self._output = output
+        self._records_of = spec.aggregate_function.records_of if spec.reads_partials else None
         self._late = context.counter("numLateRecords")
         self._dropped = context.counter("numLateRecordsDropped")
 
     def add(self, value: Any, timestamp: int) -> None:
         self._late.inc()
-        if self._tag is None:
+        records = (value,) if self._records_of is None else self._records_of(value)
+        if self._tag is None or not records:
             self._dropped.inc()
         else:
-            self._output.collect_side(self._tag, value, timestamp)
+            self._output.collect_side(self._tag, records[0], timestamp)
