@@ -1,8 +1,9 @@
 """State and cost of an interval join over a long stream: what it buffers must not grow.
 
 ``python -m benchmarks.interval_join`` feeds both sides of one operator, without a job around it, with one record of
-each side per millisecond of event time, and reads after each part what is buffered. The cost is processor time. With
-``--json FILE`` it writes the figures to a file.
+each side per millisecond of event time, and reads after each part what is buffered. The cost is processor time. Write
+buffers are RocksDB's: they take deleted rows too, until they are full. ``--memory`` is the memory of RocksDB in MB.
+With ``--json FILE`` it writes the figures to a file.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 import psutil
 
+from firesteel.common import Configuration
 from firesteel.datastream import ProcessJoinFunction
 from firesteel.runtime.operators.interval_join import BUFFERS
 from firesteel.testing import TwoInputHarness, harness_for, test_environment
@@ -39,6 +41,7 @@ class Part:
     buffered: int
     timers: int
     rss_mb: int
+    write_buffers_mb: float
     microseconds: float
     """For each record of this part."""
 
@@ -53,11 +56,14 @@ class Count(ProcessJoinFunction):
         self.pairs += 1
 
 
-def _harness(function: Count, backend: str) -> TwoInputHarness:
+def _harness(function: Count, backend: str, memory_mb: int | None) -> TwoInputHarness:
+    settings = {} if memory_mb is None else {"state.backend.rocksdb.memory.fixed-per-slot": f"{memory_mb} mb"}
     env = test_environment()
     left, right = (env.from_collection([]).key_by(lambda record: record[0]) for _ in range(2))
     joined = left.interval_join(right).between(-BOUND_MS, BOUND_MS)
-    harness: TwoInputHarness = harness_for(joined.process(function), backend=backend)
+    harness: TwoInputHarness = harness_for(
+        joined.process(function), backend=backend, configuration=Configuration.from_dict(settings)
+    )
     return harness
 
 
@@ -69,12 +75,20 @@ def _buffered(harness: TwoInputHarness) -> int:
     )
 
 
-def run(backend: str, parts: int, records: int, keys: int) -> Iterator[Part]:
+def _write_buffers_mb(harness: TwoInputHarness) -> float:
+    """Memory of RocksDB's write buffers."""
+    backend: Any = harness._chained.backend
+    tables = backend._database.tables.values() if backend.name == "rocksdb" else ()
+    sizes = [table.family.property_int_value("rocksdb.size-all-mem-tables") or 0 for table in tables]
+    return sum(sizes) / (1 << 20)
+
+
+def run(backend: str, parts: int, records: int, keys: int, memory_mb: int | None) -> Iterator[Part]:
     """Feeds the join, and gives the figures of each part."""
     function = Count()
     draw = random.Random(7)
     event_time = total = 0
-    with _harness(function, backend) as harness:
+    with _harness(function, backend, memory_mb) as harness:
         loops = [harness._compile(side, True) for side in range(2)]
         for _ in range(parts):
             took = 0.0
@@ -97,6 +111,7 @@ def run(backend: str, parts: int, records: int, keys: int) -> Iterator[Part]:
                 _buffered(harness),
                 harness.num_event_time_timers(),
                 psutil.Process().memory_info().rss >> 20,
+                _write_buffers_mb(harness),
                 took / records * 1e6,
             )
 
@@ -107,18 +122,18 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=100_000, help="of both sides, in each part")
     parser.add_argument("--keys", type=int, default=1_000)
     parser.add_argument("--backends", default="hashmap,rocksdb")
+    parser.add_argument("--memory", type=int, help="of RocksDB in MB; default: 128")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     figures = []
-    print(f"{'backend':8} {'records':>10} {'pairs':>11} {'buffered':>9} {'timers':>7} {'RSS MB':>7} {'µs/record':>10}")
+    titles = ("records", "pairs", "buffered", "timers", "RSS MB", "write buffers MB", "µs/record")
+    print(f"{'backend':8} " + " ".join(f"{title:>16}" for title in titles))
     for backend in options.backends.split(","):
-        for part in run(backend, options.parts, options.records, options.keys):
+        for part in run(backend, options.parts, options.records, options.keys, options.memory):
             figures.append(asdict(part))
-            print(
-                f"{part.backend:8} {part.records:>10,} {part.pairs:>11,} {part.buffered:>9,} {part.timers:>7,} "
-                f"{part.rss_mb:>7,} {part.microseconds:>10.1f}",
-                flush=True,
-            )
+            counts = (part.records, part.pairs, part.buffered, part.timers, part.rss_mb)
+            cells = [*(f"{count:,}" for count in counts), f"{part.write_buffers_mb:.1f}", f"{part.microseconds:.1f}"]
+            print(f"{part.backend:8} " + " ".join(f"{cell:>16}" for cell in cells), flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=2))
 
