@@ -35,15 +35,17 @@ def test_a_run_replays_in_the_same_process() -> None:
 
 
 def test_a_run_replays_in_another_process_with_other_hashes() -> None:
-    seeds = (101, 102, 103)
-    code = (
-        "from firesteel.testing.simulation.run import *\n"
-        f"print(*(simulate(draw_plan(seed)).digest for seed in {seeds}))"
-    )
-    environment = {**os.environ, "PYTHONHASHSEED": "random"}
-    command = [sys.executable, "-c", code]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=True)
-    assert ended.stdout.split() == [run_of(seed).digest for seed in seeds]
+    runs = "[simulate(draw_plan(seed)).digest for seed in (101, 102, 103)]"
+    code = f"from firesteel.testing.simulation.run import *; print({runs})"
+
+    def digests(hash_seed: str) -> str:
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=True).stdout
+
+    first = digests("1")
+    assert first.count("'") == 6
+    assert first == digests("2")
 
 
 def test_a_run_loads_no_modules() -> None:

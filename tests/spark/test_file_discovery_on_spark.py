@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.spark
-
-ROOT = Path(__file__).parents[2]
+from firesteel.cli.main import main
 
 NIGHTLY = """\
 import sys
@@ -33,26 +26,16 @@ env.execute("nightly")
 """
 
 
-def test_the_second_run_reads_only_what_is_new(tmp_path: Path) -> None:
+def test_the_second_run_reads_only_what_is_new(tmp_path: Path, spark_context: object) -> None:
     program, landing, out = tmp_path / "nightly.py", tmp_path / "landing", tmp_path / "out"
     program.write_text(NIGHTLY)
     landing.mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    checkpoints = f"execution.checkpointing.dir={tmp_path / 'checkpoints'}"
-    command = [sys.executable, "-m", "firesteel", "run", "--available-now", "-D", checkpoints]
+    settings = ("spark.master=local[4]", f"execution.checkpointing.dir={tmp_path / 'checkpoints'}")
+    command = ["run", "--embedded", "--available-now", *(word for setting in settings for word in ("-D", setting))]
     for first, last in ((0, 12), (12, 17)):
         for number in range(first, last):
             (landing / f"{number}.txt").write_text(f"{number}\n")
-        ran = subprocess.run(
-            [*command, str(program), str(landing), str(out)],
-            env=environment,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
+        assert main([*command, str(program), str(landing), str(out)]) == 0
         parts = [path for path in out.rglob("part-*") if ".inprogress" not in path.parts]
         read = sorted(line for path in parts for line in path.read_text().splitlines())
         assert read == sorted(f"{number}!" for number in range(last))
