@@ -29,6 +29,7 @@ PARTS = {
 """By name, with the marks that choose the tests; those first that wait for other processes most of the time, those last
 that several processes share."""
 AT_ONCE = 4
+"""Parts with tests; types are checked beside them."""
 WORKERS = {"integration": ("-n", "2"), "jobs": ("-n", "2", "--dist", "loadfile"), "unit": ("-n", "2")}
 """Processes among which a part distributes its tests; those of a file share what is expensive to make."""
 SLOWEST = ("--durations=10", "--durations-min=5")
@@ -76,8 +77,11 @@ def main(arguments: Sequence[str]) -> int:
     """Runs all parts, shows what they print as it comes, and says again at the end what failed."""
     began = time.monotonic()
     environment = {**os.environ, "JDK_JAVA_OPTIONS": os.environ.get("JDK_JAVA_OPTIONS") or _jvm_options()}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        running = {name: pool.submit(_run, name, marks, arguments, environment) for name, marks in PARTS.items()}
+    with ThreadPoolExecutor(AT_ONCE) as pool, ThreadPoolExecutor(1) as beside:
+        running = {
+            name: (beside if name == TYPES else pool).submit(_run, name, marks, arguments, environment)
+            for name, marks in PARTS.items()
+        }
         try:
             outcomes = {name: future.result() for name, future in running.items()}
         except KeyboardInterrupt:
