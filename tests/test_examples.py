@@ -257,9 +257,8 @@ def test_kappa_on_spark() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["word_count", "connected_streams"])
-def test_example_on_spark(name: str) -> None:
-    assert sorted_lines(run_on_spark(name)) == sorted_lines(EXPECTED[name])
+def test_example_on_spark() -> None:
+    assert sorted_lines(run_on_spark("word_count")) == sorted_lines(EXPECTED["word_count"])
 
 
 SLOW_JAVA = """\

@@ -33,7 +33,7 @@ def driver(cluster: StandaloneCluster) -> Iterator[Driver]:
         driver.close()
 
 
-@pytest.mark.parametrize("job", ["word_count", "late_data", "session_windows", "keyed_co_process"])
+@pytest.mark.parametrize("job", ["session_windows", "keyed_co_process"])
 def test_a_job_gives_the_same_as_on_embedded_spark(job: str, driver: Driver) -> None:
     assert driver("run", job=job, parallelism=2) == read_golden(job)
 
