@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from firesteel.api.state import ValueStateDescriptor
 from firesteel.cluster.dispatcher.dispatcher import DuplicateJobSubmissionError
 from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.ha.services import FencedError, JobSubmission
+from firesteel.common import Configuration
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.serialization import Encoder
@@ -25,6 +27,7 @@ from firesteel.execution.epochs.host import EpochHost
 from firesteel.jobmaster.model.job_services import JobServices
 from firesteel.jobmaster.shell.job_preparation import PreparedJob
 from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.runtime.dependencies.collection import dependency_artifacts
 from firesteel.testing import eventually
 from firesteel.testing.source import PAUSE
 from firesteel.testing.stages import InProcessStageRunner
@@ -37,6 +40,7 @@ from tests.support.jobs.dispatched_jobs import (
     numbers,
     submission_of,
 )
+from tests.support.wheels import write_wheel
 
 CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
 LONG = 20_000
@@ -90,6 +94,41 @@ def completed(job: ManagedJob) -> int:
 
 def has_printed(cluster: Cluster) -> bool:
     return len(cluster.lines) > 0
+
+
+def test_the_next_leader_prepares_the_dependencies_of_a_job(leaders: Leaders, tmp_path: Path) -> None:
+    """From the job store: neither the client's files nor what the first leader has extracted are there any more."""
+    write_wheel(tmp_path / "wheels", "taken_package", "1.0", "NAME = 'package'\n")
+    (tmp_path / "requirements.txt").write_text("taken_package\n")
+    (tmp_path / "taken_module.py").write_text("NAME = 'module'\n")
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
+        archive.writestr("name.txt", "archive")
+    settings = {
+        "python.files": str(tmp_path / "taken_module.py"),
+        "python.requirements": f"{tmp_path / 'requirements.txt'}#{tmp_path / 'wheels'}",
+        "python.archives": f"{tmp_path / 'data.zip'}#data",
+    }
+    artifacts = dependency_artifacts(Configuration.from_dict(settings))
+    first = leaders.next()
+    submission = replace(submission_of(counting, CHECKPOINTED, "dependent"), artifacts=artifacts)
+    job = first.dispatcher.job(first.dispatcher.submit(submission))
+    eventually(lambda: completed(job) >= 1)
+    first.dispatcher.close(60.0)
+    (prepared,) = first.dependencies
+    assert prepared is not None
+    assert not any(directory.exists() for directory in prepared.directories)
+    for name in ("requirements.txt", "taken_module.py", "data.zip"):
+        (tmp_path / name).unlink()
+
+    second = leaders.next()
+    again = second.dispatcher.job(job.job_id)
+    eventually(lambda: completed(again) >= 1)
+    (prepared,) = second.dependencies
+    assert prepared is not None
+    assert prepared.working_directory is not None
+    assert (Path(prepared.working_directory) / "data" / "name.txt").read_text() == "archive"
+    found = {path.name for place in prepared.search_path for path in Path(place).glob("taken_*.py")}
+    assert found == {"taken_module.py", "taken_package.py"}
 
 
 def test_a_suspended_job_goes_on_from_its_last_checkpoint(leaders: Leaders) -> None:

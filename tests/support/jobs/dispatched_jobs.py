@@ -21,6 +21,7 @@ from firesteel.jobmaster.model.job_services import JobServices
 from firesteel.jobmaster.shell.job_preparation import PreparedJob
 from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.runtime.dependencies.prepared import PreparedDependencies
 from firesteel.testing.in_process import InProcessHost
 from firesteel.testing.source import TestingSource
 
@@ -138,6 +139,7 @@ class Cluster:
         self.lines: list[str] = []
         self.fenced: list[str] = []
         self.started: list[str] = []
+        self.dependencies: list[PreparedDependencies | None] = []
         self.dispatcher = Dispatcher(
             store,
             Configuration.from_dict(settings or {}),
@@ -149,6 +151,7 @@ class Cluster:
 
     def _start(self, job: PreparedJob, services: JobServices) -> JobMasterRunner:
         self.started.append(job.job_graph.job_name)
+        self.dependencies.append(job.dependencies)
         return start_in_process(job, services)
 
     def submit(self, build: Callable[..., Any], **options: Any) -> ManagedJob:
