@@ -311,6 +311,9 @@ class SourceOperator(StreamOperator):
         names = [split.split_id for split in splits]
         operator_state.put(HELD, UNION, items_of(self._held, names, self.subtask_index))
         assigner = self._assigner
+        if self._interval > 0:
+            # a new generator will not know records that were read since the last interval
+            assigner.advance_splits()
         watermarks = (assigner.watermark, assigner.split_watermarks())
         operator_state.put(WATERMARKS, UNION, [SubtaskWatermarks(self.subtask_index, self.parallelism, *watermarks)])
 

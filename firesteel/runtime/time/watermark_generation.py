@@ -278,9 +278,13 @@ class WatermarkAssigner:
 
     def advance(self) -> None:
         """As ``periodic``, but in the middle of reading: which splits become idle is to be seen."""
+        self.advance_splits()
+        self._combine()
+
+    def advance_splits(self) -> None:
+        """Gets the watermarks of the generators, without sending them."""
         for split in self._splits.values():
             split.advance()
-        self._combine()
 
     def _combine(self) -> None:
         if self._splits:

@@ -106,6 +106,17 @@ def test_event_time_goes_on_where_it_was():
     assert (again.context.watermarks, again.values) == ([100], ["b"])
 
 
+def test_records_read_since_the_last_interval_count_after_a_restore():
+    """Even if no record follows: the new generator does not know them."""
+    source = TestingSource([At(1, 1000), At(2, 1500)], bounded=False)
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(100))
+    first = Subtask(source, [0], strategy=strategy).poll(2)
+    assert first.context.watermarks == []
+    again = Subtask(source, strategy=strategy, restored=restored_from(first))
+    again.operator.emit_periodic()
+    assert again.context.watermarks == [1399]
+
+
 def test_a_checkpoint_before_the_first_poll_keeps_what_was_restored():
     source = TestingSource([At("a", 100), WATERMARK(100), PAUSE(1), "b"])
     first = Subtask(source, [0]).poll(3)
