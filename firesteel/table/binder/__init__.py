@@ -1,0 +1,1 @@
+"""Binds parsed statements: names to columns and functions, and types to all expressions."""

@@ -1,0 +1,53 @@
+"""Functions that are CASE in other words: COALESCE, IF, IFNULL, NULLIF."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from firesteel.table.binder.calls import call, case_of, cast_to
+from firesteel.table.expressions.nodes import Case, Expression, Literal
+from firesteel.table.functions.signatures import check_count, common_arguments, mismatch
+from firesteel.table.inference.families import is_boolean
+
+__all__ = ["CONDITIONAL"]
+
+
+def _coalesce(arguments: Sequence[Expression]) -> Expression:
+    """The first argument that is not NULL; NOT NULL if one of the arguments is."""
+    check_count("COALESCE", arguments, 1, None)
+    common = common_arguments("COALESCE", arguments)
+    cast = [cast_to(argument, common) for argument in arguments]
+    nullable = all(argument.type.nullable for argument in arguments)
+    if len(cast) == 1:
+        return cast[0]
+    conditions = tuple(call("IS_NOT_NULL", [argument]) for argument in cast[:-1])
+    return Case(common.copy(nullable), conditions, tuple(cast[:-1]), cast[-1])
+
+
+def _if(arguments: Sequence[Expression]) -> Expression:
+    check_count("IF", arguments, 3, 3)
+    condition, *results = arguments
+    if not is_boolean(condition.type):
+        raise mismatch("IF", arguments, "'IF(<BOOLEAN>, <ANY>, <ANY>)'")
+    return case_of([condition], results)
+
+
+def _if_null(arguments: Sequence[Expression]) -> Expression:
+    check_count("IFNULL", arguments, 2, 2)
+    made = _coalesce(arguments)
+    return replace(made, type=made.type.copy(arguments[1].type.nullable))
+
+
+def _null_if(arguments: Sequence[Expression]) -> Expression:
+    check_count("NULLIF", arguments, 2, 2)
+    value = arguments[0]
+    return Case(value.type.copy(), (call("EQUALS", arguments),), (Literal(value.type.copy(), None),), value)
+
+
+CONDITIONAL: dict[str, Callable[[Sequence[Expression]], Expression]] = {
+    "COALESCE": _coalesce,
+    "IF": _if,
+    "IFNULL": _if_null,
+    "NULLIF": _null_if,
+}

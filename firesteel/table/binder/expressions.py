@@ -1,0 +1,264 @@
+"""Binds expressions: parsed nodes become typed ones, with explicit casts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from firesteel.table.binder import literals
+from firesteel.table.binder.calls import call, case_of
+from firesteel.table.binder.conditional import CONDITIONAL
+from firesteel.table.binder.scope import Scope, field_of
+from firesteel.table.casts.rules import supports_cast
+from firesteel.table.expressions.errors import Position, ValidationError
+from firesteel.table.expressions.nodes import Cast, Expression, Literal
+from firesteel.table.expressions.session import Session
+from firesteel.table.inference.families import is_boolean, is_null
+from firesteel.table.parser import nodes
+from firesteel.table.parser.types import to_logical_type
+from firesteel.types import logical as t
+
+__all__ = ["ExpressionBinder"]
+
+_OPERATORS: dict[type[exp.Expression], str] = {
+    exp.Add: "PLUS",
+    exp.Sub: "MINUS",
+    exp.Mul: "TIMES",
+    exp.Div: "DIVIDE",
+    exp.Mod: "MOD",
+    exp.EQ: "EQUALS",
+    exp.NEQ: "NOT_EQUALS",
+    exp.LT: "LESS_THAN",
+    exp.LTE: "LESS_THAN_OR_EQUAL",
+    exp.GT: "GREATER_THAN",
+    exp.GTE: "GREATER_THAN_OR_EQUAL",
+    exp.NullSafeEQ: "IS_NOT_DISTINCT_FROM",
+    exp.NullSafeNEQ: "IS_DISTINCT_FROM",
+    exp.And: "AND",
+    exp.Or: "OR",
+    exp.DPipe: "||",
+}
+
+
+class ExpressionBinder:
+    """Binds the expressions of one scope; ``sql`` is the text from which they were parsed, for places in errors."""
+
+    def __init__(self, scope: Scope, sql: str = "", session: Session | None = None) -> None:
+        self._scope = scope
+        self._sql = sql
+        self._session = session or Session()
+        self._binders: dict[type[exp.Expression], Callable[..., Expression]] = {
+            exp.Column: self._column,
+            exp.Dot: self._dot,
+            exp.Literal: self._literal,
+            exp.HexString: self._hex_string,
+            exp.Boolean: lambda node: Literal(t.BooleanType(nullable=False), bool(node.this)),
+            exp.Null: lambda node: Literal(t.NullType(), None),
+            nodes.Unknown: lambda node: Literal(t.BooleanType(), None),
+            nodes.TemporalLiteral: self._temporal_literal,
+            exp.Interval: self._interval,
+            nodes.Call: self._call,
+            exp.Cast: self._cast,
+            exp.TryCast: self._cast,
+            exp.Case: self._case,
+            exp.Not: self._not,
+            exp.Is: self._is,
+            exp.In: self._in,
+            exp.Between: self._between,
+            exp.Neg: self._negate,
+            exp.Paren: lambda node: self.bind(node.this),
+            exp.Like: lambda node: self._pattern("LIKE", node),
+            exp.SimilarTo: lambda node: self._pattern("SIMILAR", node),
+            exp.Escape: self._escape,
+            exp.Tuple: lambda node: call("ROW", self._all(node.expressions)),
+            exp.Array: lambda node: call("ARRAY", self._all(node.expressions)),
+            nodes.MapConstructor: lambda node: call("MAP", self._all(node.expressions)),
+            exp.Bracket: self._bracket,
+        }
+
+    def bind(self, node: exp.Expression) -> Expression:
+        """The typed expression; ValidationError with its place if there is none."""
+        try:
+            return self._bind(node)
+        except ValidationError as error:
+            raise error.at(self._position(node)) from None
+
+    def bind_condition(self, node: exp.Expression, clause: str) -> Expression:
+        """An expression that has to be a BOOLEAN."""
+        bound = self.bind(node)
+        if is_null(bound.type):
+            return Literal(t.BooleanType(), None)
+        if not is_boolean(bound.type):
+            message = f"{clause} must be a condition, but its type is {bound.type.as_summary_string()}."
+            raise ValidationError(message, position=self._position(node))
+        return bound
+
+    def _position(self, node: exp.Expression) -> Position | None:
+        if not self._sql:
+            return None
+        offset = nodes.offset_of(node)
+        before = self._sql[:offset]
+        return Position(before.count("\n") + 1, offset - before.rfind("\n"))
+
+    def _bind(self, node: exp.Expression) -> Expression:
+        operator = _OPERATORS.get(type(node))
+        if operator is not None:
+            return call(operator, [self.bind(node.this), self.bind(node.expression)])
+        binder = self._binders.get(type(node))
+        if binder is None:
+            raise ValidationError(f"{type(node).__name__} is not supported in an expression.")
+        return binder(node)
+
+    def _all(self, found: Sequence[exp.Expression]) -> list[Expression]:
+        return [self.bind(node) for node in found]
+
+    # names and literals
+
+    def _column(self, node: exp.Column) -> Expression:
+        path = nodes.column_path(node)
+        assert path is not None
+        return self._scope.resolve(path)
+
+    def _dot(self, node: exp.Dot) -> Expression:
+        path = nodes.column_path(node)
+        if path is not None:
+            return self._scope.resolve(path)
+        return field_of(self.bind(node.this), node.expression.name)
+
+    def _literal(self, node: exp.Literal) -> Expression:
+        return literals.string_literal(node.this) if node.is_string else literals.number_literal(node.this)
+
+    def _hex_string(self, node: exp.HexString) -> Expression:
+        value = bytes.fromhex(node.this)
+        return Literal(t.BinaryType(len(value), nullable=False), value)
+
+    def _temporal_literal(self, node: nodes.TemporalLiteral) -> Expression:
+        text = node.this if isinstance(node.this, str) else node.this.this
+        return literals.temporal_literal(str(node.args["kind"]), text, self._session.local_time_zone)
+
+    def _interval(self, node: exp.Interval) -> Expression:
+        unit = node.args["unit"]
+        parts = {name: unit.args.get(name) for name in ("start", "end", "precision", "fraction")}
+        text = node.this.this if isinstance(node.this, exp.Expression) else node.this
+        return literals.interval_literal(text, **parts)  # type: ignore[arg-type]
+
+    def _negate(self, node: exp.Neg) -> Expression:
+        operand = node.this
+        if isinstance(operand, exp.Literal) and not operand.is_string:
+            return literals.number_literal(f"-{operand.this}")
+        bound = self.bind(operand)
+        if isinstance(operand, exp.Interval) and isinstance(bound, Literal):
+            return Literal(bound.type, -bound.value)
+        return call("NEGATE", [bound])
+
+    # functions
+
+    def _call(self, node: nodes.Call) -> Expression:
+        name = node.function_name
+        arguments = [part for part in node.expressions if not isinstance(part, exp.Var)]
+        symbols = tuple(part.name.upper() for part in node.expressions if isinstance(part, exp.Var))
+        if name.startswith("JSON_"):
+            return self._json_call(node, name)
+        bound = self._all(arguments)
+        conditional = CONDITIONAL.get(name)
+        if conditional is not None:
+            return conditional(bound)
+        return call(name, bound, symbols)
+
+    def _json_call(self, node: nodes.Call, name: str) -> Expression:
+        """The clauses become symbols; default values, and the keys of an object, arguments."""
+        arguments: list[exp.Expression] = []
+        for part in node.expressions:
+            arguments.extend([part.this, part.expression] if isinstance(part, exp.JSONKeyValue) else [part])
+        symbols: list[str] = []
+        if returning := node.args.get("returning"):
+            symbols.append(f"RETURNING {to_logical_type(returning.this, self._sql).as_summary_string()}")
+        if wrapper := node.args.get("wrapper"):
+            symbols.append(f"WRAPPER {wrapper}")
+        for clause in ("on_empty", "on_error"):
+            if behavior := node.args.get(clause):
+                symbols.append(f"{clause.replace('_', ' ').upper()} {behavior.this}")
+                if behavior.args.get("value") is not None:
+                    arguments.append(behavior.args["value"])
+        if on_null := node.args.get("on_null"):
+            symbols.append(str(on_null))
+        return call(name, self._all(arguments), tuple(symbols))
+
+    def _cast(self, node: exp.Cast) -> Expression:
+        operand = self.bind(node.this)
+        type_ = to_logical_type(node.args["to"].this, self._sql)
+        safe = isinstance(node, exp.TryCast)
+        if not supports_cast(operand.type, type_):
+            raise ValidationError(
+                f"Cast function cannot convert value of type {operand.type.as_summary_string()} to type "
+                f"{type_.as_summary_string()}."
+            )
+        if isinstance(operand, Literal) and operand.value is None:
+            return Literal(type_.copy(), None)
+        return Cast(type_.copy(safe or operand.type.nullable), operand, safe)
+
+    # conditions
+
+    def _case(self, node: exp.Case) -> Expression:
+        value = node.this and self.bind(node.this)
+        conditions, results = [], []
+        for branch in node.args["ifs"]:
+            test = self.bind(branch.this)
+            conditions.append(call("EQUALS", [value, test]) if value else self._condition(test, branch.this))
+            results.append(self.bind(branch.args["true"]))
+        default = node.args.get("default")
+        results.append(self.bind(default) if default is not None else Literal(t.NullType(), None))
+        return case_of(conditions, results)
+
+    def _condition(self, bound: Expression, node: exp.Expression) -> Expression:
+        if not is_boolean(bound.type):
+            raise ValidationError("Expected a boolean type.", position=self._position(node))
+        return bound
+
+    def _not(self, node: exp.Not) -> Expression:
+        operand = node.this
+        if isinstance(operand, exp.Is):
+            return self._is(operand, negated=True)
+        return call("NOT", [self.bind(operand)])
+
+    def _is(self, node: exp.Is, negated: bool = False) -> Expression:
+        operand = self.bind(node.this)
+        test = node.expression
+        if isinstance(test, exp.Null) or isinstance(test, nodes.Unknown):
+            return call("IS_NOT_NULL" if negated else "IS_NULL", [operand])
+        if isinstance(test, exp.Boolean):
+            word = "TRUE" if test.this else "FALSE"
+            return call(f"IS_NOT_{word}" if negated else f"IS_{word}", [operand])
+        kind = test.name.upper() if test.name else "VALUE"
+        found = call("IS_JSON", [operand], (kind,))
+        return call("NOT", [found]) if negated else found
+
+    def _in(self, node: exp.In) -> Expression:
+        if node.args.get("query") is not None or not node.expressions:
+            raise ValidationError("IN with a query is not an expression of one row.")
+        return call("IN", [self.bind(node.this), *self._all(node.expressions)])
+
+    def _between(self, node: exp.Between) -> Expression:
+        value, low, high = (self.bind(node.args[name]) for name in ("this", "low", "high"))
+
+        def between(first: Expression, last: Expression) -> Expression:
+            lower = call("GREATER_THAN_OR_EQUAL", [value, first])
+            return call("AND", [lower, call("LESS_THAN_OR_EQUAL", [value, last])])
+
+        if node.args.get("symmetric"):
+            return call("OR", [between(low, high), between(high, low)])
+        return between(low, high)
+
+    def _pattern(self, name: str, node: exp.Binary, escape: exp.Expression | None = None) -> Expression:
+        arguments = [self.bind(node.this), self.bind(node.expression)]
+        if escape is not None:
+            arguments.append(self.bind(escape))
+        return call(name, arguments)
+
+    def _escape(self, node: exp.Escape) -> Expression:
+        name = "SIMILAR" if isinstance(node.this, exp.SimilarTo) else "LIKE"
+        return self._pattern(name, node.this, node.expression)
+
+    def _bracket(self, node: exp.Bracket) -> Expression:
+        return call("AT", [self.bind(node.this), *self._all(node.expressions)])

@@ -1,0 +1,1 @@
+"""CAST and TRY_CAST: which types can be cast to which, and how values are."""

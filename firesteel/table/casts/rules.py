@@ -1,0 +1,86 @@
+"""Which types can be cast to which."""
+
+from __future__ import annotations
+
+from firesteel.table.inference import families
+from firesteel.types import logical as t
+from firesteel.types.logical import LogicalType, LogicalTypeRoot
+
+__all__ = ["supports_cast"]
+
+_Root = LogicalTypeRoot
+_SINGLE_FIELDS = {
+    t.YearMonthResolution.YEAR,
+    t.YearMonthResolution.MONTH,
+    t.DayTimeResolution.DAY,
+    t.DayTimeResolution.HOUR,
+    t.DayTimeResolution.MINUTE,
+    t.DayTimeResolution.SECOND,
+}
+
+
+def supports_cast(source: LogicalType, target: LogicalType) -> bool:
+    """Whether CAST takes values of one type to the other; nullability aside."""
+    if families.is_null(source):
+        return True
+    if source.copy() == target.copy():
+        return True
+    if families.is_character(target):
+        return True
+    if families.is_constructed(source) or families.is_constructed(target):
+        return _supports_constructed(source, target)
+    if families.is_interval(source) or families.is_interval(target):
+        return _supports_interval(source, target)
+    if families.is_character(source):
+        return target.root not in (_Root.RAW, _Root.STRUCTURED_TYPE, _Root.NULL)
+    if families.is_binary(source):
+        return families.is_binary(target)
+    if families.is_boolean(source):
+        return families.is_numeric(target)
+    if families.is_numeric(source):
+        return _supports_number(source, target)
+    return _supports_datetime(source, target)
+
+
+def _supports_constructed(source: LogicalType, target: LogicalType) -> bool:
+    parts = source.children(), target.children()
+    if source.root is not target.root or len(parts[0]) != len(parts[1]):
+        return False
+    return all(supports_cast(one, other) for one, other in zip(*parts, strict=True))
+
+
+def _supports_interval(source: LogicalType, target: LogicalType) -> bool:
+    if source.root is target.root:
+        return True
+    for interval, other in ((source, target), (target, source)):
+        if families.is_interval(interval) and families.is_exact(other):
+            return interval.resolution in _SINGLE_FIELDS  # type: ignore[attr-defined]
+    return families.is_character(source)
+
+
+def _supports_number(source: LogicalType, target: LogicalType) -> bool:
+    if families.is_numeric(target):
+        return True
+    if families.is_boolean(target):
+        return families.is_integer(source)
+    return False
+
+
+_DATETIMES: dict[LogicalTypeRoot, tuple[LogicalTypeRoot, ...]] = {
+    _Root.DATE: (_Root.DATE, _Root.TIMESTAMP_WITHOUT_TIME_ZONE, _Root.TIMESTAMP_WITH_LOCAL_TIME_ZONE),
+    _Root.TIME_WITHOUT_TIME_ZONE: (
+        _Root.TIME_WITHOUT_TIME_ZONE,
+        _Root.TIMESTAMP_WITHOUT_TIME_ZONE,
+        _Root.TIMESTAMP_WITH_LOCAL_TIME_ZONE,
+    ),
+}
+_ALL_DATETIMES = (
+    _Root.DATE,
+    _Root.TIME_WITHOUT_TIME_ZONE,
+    _Root.TIMESTAMP_WITHOUT_TIME_ZONE,
+    _Root.TIMESTAMP_WITH_LOCAL_TIME_ZONE,
+)
+
+
+def _supports_datetime(source: LogicalType, target: LogicalType) -> bool:
+    return families.is_datetime(source) and target.root in _DATETIMES.get(source.root, _ALL_DATETIMES)

@@ -1,0 +1,82 @@
+"""Values as the strings to which CAST makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from firesteel.table.expressions.session import Session
+from firesteel.table.values import temporal_text as temporal
+from firesteel.table.values.zones import find_zone, to_local
+from firesteel.types import logical as t
+from firesteel.types.java_text import to_java_double, to_java_float
+from firesteel.types.logical import FieldsType, LogicalType
+
+__all__ = ["text_function"]
+
+ToText = Callable[[Any], str]
+
+
+def _decimal_text(value: Decimal) -> str:
+    return f"{value:f}"
+
+
+def _boolean_text(value: bool) -> str:
+    return "TRUE" if value else "FALSE"
+
+
+def _bytes_text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def text_function(type_: LogicalType, session: Session) -> ToText:
+    """What makes the text of values of a type."""
+    match type_:
+        case t.CharType() | t.VarCharType():
+            return str
+        case t.BooleanType():
+            return _boolean_text
+        case t.DoubleType():
+            return to_java_double
+        case t.FloatType():
+            return to_java_float
+        case t.DecimalType():
+            return _decimal_text
+        case t.DateType():
+            return temporal.date_text
+        case t.TimeType():
+            return lambda value: temporal.time_text(value, type_.precision)
+        case t.TimestampType():
+            return lambda value: temporal.timestamp_text(value, type_.precision)
+        case t.LocalZonedTimestampType():
+            zone = find_zone(session.local_time_zone)
+            return lambda value: temporal.timestamp_text(to_local(value, zone), type_.precision)
+        case t.YearMonthIntervalType():
+            return temporal.year_month_text
+        case t.DayTimeIntervalType():
+            return temporal.day_time_text
+        case t.BinaryType() | t.VarBinaryType():
+            return _bytes_text
+    return _constructed(type_, session)
+
+
+def _constructed(type_: LogicalType, session: Session) -> ToText:
+    parts = [_or_null(text_function(part, session)) for part in type_.children()]
+    match type_:
+        case t.ArrayType():
+            (element,) = parts
+            return lambda values: f"[{', '.join([element(value) for value in values])}]"
+        case t.MapType():
+            key, item = parts
+            return lambda entries: f"{{{', '.join([f'{key(k)}={item(v)}' for k, v in entries.items()])}}}"
+        case t.MultisetType():
+            (element,) = parts
+            return lambda entries: f"{{{', '.join([f'{element(k)}={v}' for k, v in entries.items()])}}}"
+        case FieldsType():
+            return lambda row: f"({', '.join([part(value) for part, value in zip(parts, row, strict=True)])})"
+    return str
+
+
+def _or_null(to_text: ToText) -> ToText:
+    return lambda value: "NULL" if value is None else to_text(value)

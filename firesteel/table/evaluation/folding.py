@@ -1,0 +1,41 @@
+"""Evaluates the constant parts of expressions when they are compiled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from firesteel.table.evaluation.row_codegen import evaluate_constant
+from firesteel.table.expressions.errors import EvaluationError
+from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, Literal
+from firesteel.table.expressions.session import Session
+from firesteel.table.functions.registry import function
+
+__all__ = ["fold"]
+
+
+def fold(expression: Expression, session: Session) -> Expression:
+    """The expression with constants in place of what does not depend on a row; what fails is left for the rows."""
+    match expression:
+        case Call():
+            expression = replace(expression, arguments=tuple(fold(part, session) for part in expression.arguments))
+        case Cast():
+            expression = replace(expression, operand=fold(expression.operand, session))
+        case FieldAccess():
+            expression = replace(expression, operand=fold(expression.operand, session))
+        case Case():
+            expression = replace(
+                expression,
+                conditions=tuple(fold(part, session) for part in expression.conditions),
+                results=tuple(fold(part, session) for part in expression.results),
+                default=fold(expression.default, session),
+            )
+        case _:
+            return expression
+    if not all(isinstance(child, Literal) for child in expression.children()):
+        return expression
+    if isinstance(expression, Call) and not function(expression.function).is_deterministic:
+        return expression
+    try:
+        return Literal(expression.type, evaluate_constant(expression, session))
+    except EvaluationError:
+        return expression

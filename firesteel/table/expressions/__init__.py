@@ -1,0 +1,1 @@
+"""Bound expressions: typed trees over the columns of an input."""

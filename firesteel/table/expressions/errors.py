@@ -1,0 +1,39 @@
+"""Errors of expressions: those found when a statement is bound, and those of a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firesteel.common.errors import FiresteelError, InvalidProgramError
+
+__all__ = ["EvaluationError", "Position", "ValidationError"]
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a statement; lines and columns start with 1."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}"
+
+
+class ValidationError(InvalidProgramError):
+    """A statement that parses but has no meaning: an unknown name, or types that do not fit."""
+
+    def __init__(self, message: str, *, position: Position | None = None, hint: str | None = None):
+        super().__init__(f"{message} ({position})" if position else message, hint=hint)
+        self.reason = message
+        self.position = position
+
+    def at(self, position: Position | None) -> ValidationError:
+        """The same error with a place, unless it has one."""
+        if self.position is not None or position is None:
+            return self
+        return ValidationError(self.reason, position=position, hint=self.hint)
+
+
+class EvaluationError(FiresteelError):
+    """A value for which an expression has no result: a division by zero, a string that is no number."""

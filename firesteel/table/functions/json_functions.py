@@ -1,0 +1,315 @@
+"""JSON: queries of JSON text, and JSON text of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firesteel.table.expressions.errors import EvaluationError, ValidationError
+from firesteel.table.expressions.nodes import Call, Expression, Literal
+from firesteel.table.expressions.session import Session
+from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
+from firesteel.table.functions.json_text import json_serializer
+from firesteel.table.functions.signatures import CHARACTER, check_count, mismatch, signature
+from firesteel.table.inference.families import is_character
+from firesteel.table.values.json_path import (
+    JsonError,
+    JsonPath,
+    PathError,
+    parse_json,
+    parse_path,
+    scalar_text,
+    to_json,
+)
+from firesteel.types import logical as t
+from firesteel.types.logical import LogicalType
+
+__all__ = ["FUNCTIONS", "JSON_CONSTRUCTORS"]
+
+_STRING = t.VarCharType()
+_RETURNS: dict[str, LogicalType] = {
+    "STRING": _STRING,
+    "BOOLEAN": t.BooleanType(),
+    "INT": t.IntType(),
+    "DOUBLE": t.DoubleType(),
+    "ARRAY<STRING>": t.ArrayType(_STRING),
+}
+JSON_CONSTRUCTORS = ("JSON_OBJECT", "JSON_ARRAY", "JSON")
+"""The functions whose result is JSON, not a string, within another."""
+
+
+def _define(name: str, sign: Any, row: Any, **options: Any) -> FunctionDefinition:
+    return FunctionDefinition(name, sign, row=row, family="json", **options)
+
+
+class _NothingFound(Exception):
+    """A path that leads nowhere in the lax mode."""
+
+
+def _symbol(symbols: tuple[str, ...], prefix: str, default: str) -> str:
+    return next((symbol.removeprefix(prefix).strip() for symbol in symbols if symbol.startswith(prefix)), default)
+
+
+# -- queries -----------------------------------------------------------------------------------------------
+
+
+def _is_json(call: Call, session: Session) -> Callable[[str | None], bool | None]:
+    kind = call.symbols[0] if call.symbols else "VALUE"
+
+    def test(text: str | None) -> bool:
+        if text is None:
+            return False
+        try:
+            value = parse_json(text)
+        except JsonError:
+            return False
+        if kind == "OBJECT":
+            return isinstance(value, dict)
+        if kind == "ARRAY":
+            return isinstance(value, list)
+        return kind != "SCALAR" or not isinstance(value, (dict, list))
+
+    return test
+
+
+def _found(text: str, path: str) -> tuple[JsonPath, list[Any]]:
+    """The values at a path; JsonError or PathError if there is an error, in the strict mode also for none."""
+    parsed = parse_path(path)
+    document = parse_json(text)
+    found = parsed.find(document)
+    if parsed.is_strict and not found and parsed.is_definite:
+        raise PathError(f"No results for path: {path}")
+    return parsed, found
+
+
+def _json_exists(call: Call, session: Session) -> Callable[[str, str], bool | None]:
+    on_error = _symbol(call.symbols, "ON ERROR", "FALSE")
+    answers = {"TRUE": True, "FALSE": False, "UNKNOWN": None}
+
+    def exists(text: str, path: str) -> bool | None:
+        try:
+            return bool(_found(text, path)[1])
+        except (JsonError, PathError) as error:
+            if on_error == "ERROR":
+                raise EvaluationError(str(error)) from error
+            return answers[on_error]
+
+    return exists
+
+
+def _infer_value(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
+    if len(arguments) < 2 or not all(is_character(argument.type) for argument in arguments[:2]):
+        raise mismatch("JSON_VALUE", arguments, "'JSON_VALUE(<CHARACTER>, <CHARACTER>)'")
+    result = _RETURNS.get(_symbol(symbols, "RETURNING", "STRING"))
+    if result is None or isinstance(result, t.ArrayType):
+        raise ValidationError("JSON_VALUE can return STRING, BOOLEAN, INT and DOUBLE.")
+    types = (*(argument.type for argument in arguments[:2]), *(result for _ in arguments[2:]))
+    return Inferred(types, result.copy())
+
+
+def _json_value(call: Call, session: Session) -> Callable[..., Any]:
+    """Arguments after the path are the defaults: first on empty, then on error."""
+    on_empty = _symbol(call.symbols, "ON EMPTY", "NULL")
+    on_error = _symbol(call.symbols, "ON ERROR", "NULL")
+    convert = _scalar_conversion(call.type)
+
+    def value(text: str | None, path: str | None, *defaults: Any) -> Any:
+        if text is None or path is None:
+            return None
+        try:
+            found = _single(text, path)
+            if isinstance(found, (dict, list)):
+                raise PathError("not a scalar")
+            return None if found is None else convert(found)
+        except _NothingFound as error:
+            if on_empty == "ERROR":
+                raise EvaluationError("Empty result of JSON_VALUE function is not allowed") from error
+            return defaults[0] if on_empty == "DEFAULT" else None
+        except (JsonError, PathError, ValueError) as error:
+            if on_error == "ERROR":
+                raise EvaluationError(str(error)) from error
+            return defaults[-1] if on_error == "DEFAULT" else None
+
+    return value
+
+
+def _single(text: str, path: str) -> Any:
+    parsed, found = _found(text, path)
+    if not found and parsed.is_definite:
+        raise _NothingFound
+    return found[0] if parsed.is_definite else found
+
+
+def _scalar_conversion(type_: LogicalType) -> Callable[[Any], Any]:
+    match type_:
+        case t.BooleanType():
+            return _to_boolean
+        case t.IntType():
+            return _to_int
+        case t.DoubleType():
+            return _to_double
+    return scalar_text
+
+
+def _to_boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"{value!r} is no BOOLEAN")
+
+
+def _to_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError(f"{value!r} is no INT")
+    return int(value)
+
+
+def _to_double(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError(f"{value!r} is no DOUBLE")
+    return float(value)
+
+
+def _infer_query(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
+    check_count("JSON_QUERY", arguments, 2, 2)
+    if not all(is_character(argument.type) for argument in arguments):
+        raise mismatch("JSON_QUERY", arguments, "'JSON_QUERY(<CHARACTER>, <CHARACTER>)'")
+    result = _RETURNS.get(_symbol(symbols, "RETURNING", "STRING"))
+    if not isinstance(result, (t.VarCharType, t.ArrayType)):
+        raise ValidationError("JSON_QUERY can return STRING and ARRAY<STRING>.")
+    return Inferred(tuple(argument.type for argument in arguments), result.copy())
+
+
+_EMPTY: dict[str, Any] = {"NULL": None, "EMPTY ARRAY": [], "EMPTY OBJECT": {}}
+
+
+def _json_query(call: Call, session: Session) -> Callable[[str, str], Any]:
+    wrapper = _symbol(call.symbols, "WRAPPER", "WITHOUT")
+    on_empty = _symbol(call.symbols, "ON EMPTY", "NULL")
+    on_error = _symbol(call.symbols, "ON ERROR", "NULL")
+    as_array = isinstance(call.type, t.ArrayType)
+
+    def result(value: Any) -> Any:
+        if value is None:
+            return None
+        if as_array:
+            return [item if isinstance(item, str) or item is None else to_json(item) for item in value]
+        return to_json(value)
+
+    def query(text: str, path: str) -> Any:
+        try:
+            found = _single(text, path)
+            if wrapper == "WITH UNCONDITIONAL" or (
+                wrapper == "WITH CONDITIONAL" and not isinstance(found, (dict, list))
+            ):
+                found = [found]
+            if found is None:
+                raise _NothingFound
+            if not isinstance(found, (dict, list)):
+                raise PathError("a scalar needs a wrapper")
+            return result(found)
+        except _NothingFound as error:
+            if on_empty == "ERROR":
+                raise EvaluationError("Empty result of JSON_QUERY function is not allowed") from error
+            return result(_EMPTY[on_empty])
+        except (JsonError, PathError) as error:
+            if on_error == "ERROR":
+                raise EvaluationError(str(error)) from error
+            return result(_EMPTY[on_error])
+
+    return query
+
+
+# -- construction ------------------------------------------------------------------------------------------
+
+
+def _infer_object(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
+    for key in arguments[::2]:
+        if not isinstance(key, Literal) or not is_character(key.type):
+            raise mismatch("JSON_OBJECT", arguments, "keys that are non-null string literals")
+    return _any_types(arguments)
+
+
+def _infer_json_array(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
+    return _any_types(arguments)
+
+
+def _any_types(arguments: Sequence[Expression]) -> Inferred:
+    return Inferred(tuple(argument.type for argument in arguments), _STRING.not_null())
+
+
+def _serializer(argument: Expression, session: Session) -> Callable[[Any], str]:
+    if isinstance(argument, Call) and argument.function in JSON_CONSTRUCTORS:
+        return str
+    return json_serializer(argument.type, session)
+
+
+def _json_object(call: Call, session: Session) -> Callable[..., str]:
+    absent = "ABSENT" in call.symbols
+    keys = [to_json(key.value) for key in call.arguments[::2] if isinstance(key, Literal)]
+    serializers = [_serializer(argument, session) for argument in call.arguments[1::2]]
+
+    def make(*values: Any) -> str:
+        parts = [
+            f"{key}:{'null' if value is None else serialize(value)}"
+            for key, serialize, value in zip(keys, serializers, values[1::2], strict=True)
+            if value is not None or not absent
+        ]
+        return f"{{{','.join(parts)}}}"
+
+    return make
+
+
+def _json_array(call: Call, session: Session) -> Callable[..., str]:
+    keeps_null = "NULL" in call.symbols
+    serializers = [_serializer(argument, session) for argument in call.arguments]
+
+    def make(*values: Any) -> str:
+        parts = [
+            "null" if value is None else serialize(value)
+            for serialize, value in zip(serializers, values, strict=True)
+            if value is not None or keeps_null
+        ]
+        return f"[{','.join(parts)}]"
+
+    return make
+
+
+def _infer_string(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
+    check_count("JSON_STRING", arguments, 1, 1)
+    return Inferred((arguments[0].type,), _STRING.copy(arguments[0].type.nullable))
+
+
+def _json_string(call: Call, session: Session) -> Callable[[Any], str]:
+    return json_serializer(call.arguments[0].type, session)
+
+
+def _json(text: str) -> str | None:
+    try:
+        return to_json(parse_json(text))
+    except JsonError as error:
+        raise EvaluationError(f"Invalid JSON string in JSON(value) function: {error}") from error
+
+
+_TWO = (CHARACTER, CHARACTER)
+
+FUNCTIONS = (
+    _define(
+        "IS_JSON",
+        signature("IS JSON", CHARACTER, returns=t.BooleanType(), nullable=False),
+        PerCall(_is_json),
+        strict=False,
+        returns_null=False,
+    ),
+    _define(
+        "JSON_EXISTS",
+        signature("JSON_EXISTS", *_TWO, returns=t.BooleanType(), nullable=True),
+        PerCall(_json_exists),
+        can_fail=True,
+    ),
+    _define("JSON_VALUE", _infer_value, PerCall(_json_value), strict=False, can_fail=True),
+    _define("JSON_QUERY", _infer_query, PerCall(_json_query), can_fail=True),
+    _define("JSON_OBJECT", _infer_object, PerCall(_json_object), strict=False, returns_null=False),
+    _define("JSON_ARRAY", _infer_json_array, PerCall(_json_array), strict=False, returns_null=False),
+    _define("JSON_STRING", _infer_string, PerCall(_json_string)),
+    _define("JSON", signature("JSON", CHARACTER, returns=_STRING), _json, can_fail=True),
+)

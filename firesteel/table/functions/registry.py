@@ -1,0 +1,52 @@
+"""All built-in functions by name."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib import import_module
+
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.functions.definition import FunctionDefinition
+
+__all__ = ["FAMILIES", "find_function", "function", "functions"]
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "comparison": ("comparison", "patterns"),
+    "logical": ("logic",),
+    "arithmetic": ("arithmetic", "math", "random"),
+    "string": ("strings", "regexes", "text_functions", "concatenation"),
+    "temporal": ("temporal", "temporal_conversion"),
+    "conditional": ("conditional",),
+    "collection": ("collections",),
+    "json": ("json_functions",),
+    "hash": ("hashes",),
+}
+"""The families of Flink's documentation, each with the modules that define its functions."""
+
+
+@lru_cache(maxsize=1)
+def functions() -> dict[str, FunctionDefinition]:
+    """The definitions by upper-case name."""
+    found: dict[str, FunctionDefinition] = {}
+    for modules in FAMILIES.values():
+        for module in modules:
+            for definition in import_module(f"firesteel.table.functions.{module}").FUNCTIONS:
+                assert definition.name not in found, definition.name
+                found[definition.name] = definition
+    return found
+
+
+def find_function(name: str) -> FunctionDefinition | None:
+    """The function of a name in any case; None if there is none."""
+    return functions().get(name.upper())
+
+
+def function(name: str) -> FunctionDefinition:
+    """The function of a name in any case."""
+    found = find_function(name)
+    if found is None:
+        near = get_close_matches(name.upper(), functions(), n=1)
+        hint = f"Did you mean {near[0]}?" if near else None
+        raise ValidationError(f"No match found for function signature {name}.", hint=hint)
+    return found

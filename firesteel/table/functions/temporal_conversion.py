@@ -1,0 +1,234 @@
+"""Dates and times from and to text and numbers, and the current time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firesteel.table.expressions.errors import EvaluationError
+from firesteel.table.expressions.nodes import Call, Expression, Literal
+from firesteel.table.expressions.session import Session
+from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
+from firesteel.table.functions.signatures import (
+    CHARACTER,
+    INTEGER,
+    Parameter,
+    any_nullable,
+    check_count,
+    mismatch,
+    signature,
+)
+from firesteel.table.inference.families import is_character, is_numeric, is_timestamp
+from firesteel.table.values.date_format import FormatError, Moment, formatter, parser
+from firesteel.table.values.temporal_text import parse_date, parse_timestamp, timestamp_text
+from firesteel.table.values.zones import find_zone, to_instant, to_local
+from firesteel.types import logical as t
+
+__all__ = ["FUNCTIONS"]
+
+_DAY = 86_400_000_000_000
+_SECOND = 1_000_000_000
+_STRING = t.VarCharType()
+_BIGINT = t.BigIntType()
+_DEFAULT_FORMAT = "yyyy-MM-dd HH:mm:ss"
+_MIN_LONG = -(2**63)
+_FORMATTED = Parameter(
+    "<TIMESTAMP> or <CHARACTER>", lambda type_: is_timestamp(type_) or is_character(type_), t.TimestampType(3)
+)
+
+
+def _define(name: str, sign: Any, row: Any, **options: Any) -> FunctionDefinition:
+    return FunctionDefinition(name, sign, row=row, family="temporal", **options)
+
+
+def _format(pattern: str, moment: Moment) -> str:
+    try:
+        return formatter(pattern)(moment)
+    except FormatError as error:
+        raise EvaluationError(f"Cannot format with '{pattern}': {error}") from error
+
+
+def _date_format(call: Call, session: Session) -> Callable[[Any, str], str | None]:
+    type_ = call.arguments[0].type
+    if is_character(type_):
+
+        def of_text(text: str, pattern: str) -> str | None:
+            try:
+                nanos = parse_timestamp(text, 9)
+            except ValueError:
+                return None
+            return _format(pattern, Moment(nanos))
+
+        return of_text
+    if isinstance(type_, t.LocalZonedTimestampType):
+        zone = find_zone(session.local_time_zone)
+
+        def of_instant(nanos: int, pattern: str) -> str:
+            local = to_local(nanos, zone)
+            return _format(pattern, Moment(local, (local - nanos) // _SECOND, session.local_time_zone))
+
+        return of_instant
+    return lambda nanos, pattern: _format(pattern, Moment(nanos))
+
+
+def _convert_tz(text: str, source: str, target: str) -> str | None:
+    try:
+        local = parser(_DEFAULT_FORMAT)(text).nanos
+        return timestamp_text(to_local(to_instant(local, find_zone(source)), find_zone(target)), 0)
+    except (FormatError, ValueError):
+        return None
+
+
+def _from_unixtime(call: Call, session: Session) -> Callable[..., str | None]:
+    zone = find_zone(session.local_time_zone)
+
+    def convert(seconds: int, pattern: str = _DEFAULT_FORMAT) -> str | None:
+        try:
+            nanos = seconds * _SECOND
+            return _format(pattern, Moment(to_local(nanos, zone)))
+        except (ValueError, OverflowError):
+            return None
+
+    return convert
+
+
+def _now(session: Session) -> int:
+    if session.now is None:
+        raise EvaluationError("The session has no clock.")
+    return session.now()
+
+
+def _unix_timestamp(call: Call, session: Session) -> Callable[..., int]:
+    zone = find_zone(session.local_time_zone)
+
+    def convert(text: str | None = None, pattern: str = _DEFAULT_FORMAT) -> int:
+        if text is None:
+            return _now(session) // _SECOND
+        try:
+            moment = parser(pattern)(text)
+        except FormatError:
+            return _MIN_LONG
+        if moment.offset is not None:
+            return moment.nanos // _SECOND - moment.offset
+        return to_instant(moment.nanos, zone) // _SECOND
+
+    return convert
+
+
+def _to_date(text: str, pattern: str = "yyyy-MM-dd") -> int | None:
+    try:
+        return parser(pattern)(text).nanos // _DAY if pattern != "yyyy-MM-dd" else parse_date(text)
+    except (FormatError, ValueError):
+        return None
+
+
+def _to_timestamp(text: str, pattern: str | None = None) -> int | None:
+    try:
+        nanos = parse_timestamp(text, 3) if pattern is None else parser(pattern)(text).nanos
+    except (FormatError, ValueError):
+        return None
+    return nanos // 10**6 * 10**6
+
+
+def _infer_ltz(arguments: Sequence[Expression], _: tuple[str, ...]) -> Inferred:
+    check_count("TO_TIMESTAMP_LTZ", arguments, 1, 3)
+    types = [argument.type for argument in arguments]
+    result = t.LocalZonedTimestampType(3)
+    if is_numeric(types[0]):
+        if len(types) > 2 or (len(types) == 2 and not INTEGER.accepts(types[1])):
+            raise mismatch("TO_TIMESTAMP_LTZ", arguments, "'TO_TIMESTAMP_LTZ(<NUMERIC>, <INTEGER>)'")
+        if len(types) == 2 and isinstance(arguments[1], Literal) and arguments[1].value not in (0, 3):
+            raise mismatch("TO_TIMESTAMP_LTZ", arguments, "a precision of 0 or 3")
+    elif not all(map(is_character, types)):
+        raise mismatch("TO_TIMESTAMP_LTZ", arguments, "'TO_TIMESTAMP_LTZ(<CHARACTER>, <CHARACTER>, <CHARACTER>)'")
+    return Inferred(tuple(types), result.copy(any_nullable(arguments) or is_character(types[0])))
+
+
+def _to_timestamp_ltz(call: Call, session: Session) -> Callable[..., int | None]:
+    if is_character(call.arguments[0].type):
+
+        def of_text(text: str, pattern: str | None = None, zone: str = "UTC") -> int | None:
+            nanos = _to_timestamp(text, pattern)
+            try:
+                return None if nanos is None else to_instant(nanos, find_zone(zone))
+            except ValueError:
+                return None
+
+        return of_text
+
+    def of_number(value: Any, precision: int = 3) -> int | None:
+        try:
+            nanos = int(value) * (10**6 if precision == 3 else _SECOND)
+            to_local(nanos, find_zone("Asia/Tokyo"))  # within the years that there are
+        except (OverflowError, ValueError):
+            return None
+        return nanos
+
+    return of_number
+
+
+def _clock(name: str, type_: Any, convert: Callable[[int], int], zoned: bool = False) -> FunctionDefinition:
+    def make(call: Call, session: Session) -> Callable[[], int]:
+        zone = find_zone(session.local_time_zone)
+
+        def current() -> int:
+            now = _now(session)
+            return convert(to_local(now, zone) if zoned else now)
+
+        return current
+
+    sign = signature(name, returns=type_, nullable=False)
+    return _define(name, sign, PerCall(make), is_deterministic=False, returns_null=False)
+
+
+def _millis(nanos: int) -> int:
+    return nanos // 10**6 * 10**6
+
+
+def _seconds_of_day(nanos: int) -> int:
+    return nanos % _DAY // _SECOND * 1000
+
+
+_INSTANT = t.LocalZonedTimestampType(3)
+
+FUNCTIONS = (
+    _define(
+        "DATE_FORMAT",
+        signature("DATE_FORMAT", _FORMATTED, CHARACTER, returns=_STRING, nullable=True),
+        PerCall(_date_format),
+        can_fail=True,
+    ),
+    _define(
+        "CONVERT_TZ",
+        signature("CONVERT_TZ", CHARACTER, CHARACTER, CHARACTER, returns=_STRING, nullable=True),
+        _convert_tz,
+    ),
+    _define(
+        "FROM_UNIXTIME",
+        signature("FROM_UNIXTIME", INTEGER, CHARACTER, returns=_STRING, optional=1, nullable=True),
+        PerCall(_from_unixtime),
+    ),
+    _define(
+        "UNIX_TIMESTAMP",
+        signature("UNIX_TIMESTAMP", CHARACTER, CHARACTER, returns=_BIGINT, optional=2),
+        PerCall(_unix_timestamp),
+        is_deterministic=False,
+    ),
+    _define(
+        "TO_DATE", signature("TO_DATE", CHARACTER, CHARACTER, returns=t.DateType(), optional=1, nullable=True), _to_date
+    ),
+    _define(
+        "TO_TIMESTAMP",
+        signature("TO_TIMESTAMP", CHARACTER, CHARACTER, returns=t.TimestampType(3), optional=1, nullable=True),
+        _to_timestamp,
+    ),
+    _define("TO_TIMESTAMP_LTZ", _infer_ltz, PerCall(_to_timestamp_ltz)),
+    _clock("LOCALTIME", t.TimeType(0), _seconds_of_day, zoned=True),
+    _clock("CURRENT_TIME", t.TimeType(0), _seconds_of_day, zoned=True),
+    _clock("LOCALTIMESTAMP", t.TimestampType(3), _millis, zoned=True),
+    _clock("CURRENT_DATE", t.DateType(), lambda nanos: nanos // _DAY, zoned=True),
+    _clock("CURRENT_TIMESTAMP", _INSTANT, _millis),
+    _clock("NOW", _INSTANT, _millis),
+    _clock("CURRENT_ROW_TIMESTAMP", _INSTANT, _millis),
+    _clock("PROCTIME", _INSTANT, _millis),
+)

@@ -1,0 +1,1 @@
+"""The values of SQL: numbers, dates and times, and their text."""
