@@ -1,4 +1,5 @@
-"""Writes the reference pages that are made from the code: docs/configuration.md, docs/api.md and docs/rest_api.md.
+"""Writes the reference pages that are made from the code: docs/configuration.md, docs/api.md,
+docs/rest_api.md and docs/sql/functions.md.
 
 Run it after changing an option or the API: ``python scripts/generate_docs.py``. A test fails if it was forgotten.
 """
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from option_readers import readers  # noqa: E402
+from sql_functions_page import sql_functions_page  # noqa: E402
 
 from firesteel.common.time import Duration  # noqa: E402
 from firesteel.config import options  # noqa: E402
@@ -433,6 +435,7 @@ PAGES = {
     ROOT / "docs/configuration.md": configuration_page,
     ROOT / "docs/api.md": api_page,
     ROOT / "docs/rest_api.md": rest_page,
+    ROOT / "docs/sql/functions.md": sql_functions_page,
 }
 
 
@@ -446,6 +449,7 @@ def main() -> int:
     for path, page in stale.items():
         sys.stdout.write(f"{path.relative_to(ROOT)}: {'out of date' if check else 'written'}\n")
         if not check:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(page)
     return 1 if check and stale else 0
 

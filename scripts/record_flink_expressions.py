@@ -15,7 +15,7 @@ from pathlib import Path
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
 HERE = Path(__file__).parents[1] / "tests" / "unit" / "table"
-AT_ONCE = 24
+AT_ONCE = 60
 
 
 def create_environment(directory: str, zone: str) -> TableEnvironment:

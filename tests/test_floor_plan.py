@@ -53,7 +53,20 @@ ORDERS = {
     ),
     "formats": (".", "json", "text", "csv", "avro", "writers", "parquet", "orc"),
     "cep": ("pattern", "nfa", "."),
-    "table": (".", "catalog", "parser", "parser/statements", "parser/grammar"),
+    "table": (
+        ".",
+        "catalog",
+        "parser",
+        "parser/statements",
+        "parser/grammar",
+        "expressions",
+        "inference",
+        "values",
+        "casts",
+        "functions",
+        "evaluation",
+        "binder",
+    ),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
     "cluster": ("ha", "rest", "dispatcher", "diagnostics", "rest/handlers", "."),
 }
@@ -90,6 +103,13 @@ PURE = (
     "table/parser",
     "table/parser/statements",
     "table/parser/grammar",
+    "table/expressions",
+    "table/inference",
+    "table/values",
+    "table/casts",
+    "table/functions",
+    "table/evaluation",
+    "table/binder",
 )
 """Folders without I/O, threads and clocks of their own; not their subfolders."""
 

@@ -14,6 +14,7 @@ from firesteel.table.casts.rules import supports_cast
 from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Cast, Expression, Literal
 from firesteel.table.expressions.session import Session
+from firesteel.table.functions.json_functions import is_json
 from firesteel.table.inference.families import is_boolean, is_null
 from firesteel.table.parser import nodes
 from firesteel.table.parser.types import to_logical_type
@@ -54,8 +55,8 @@ class ExpressionBinder:
             exp.Literal: self._literal,
             exp.HexString: self._hex_string,
             exp.Boolean: lambda node: Literal(t.BooleanType(nullable=False), bool(node.this)),
-            exp.Null: lambda node: Literal(t.NullType(), None),
-            nodes.Unknown: lambda node: Literal(t.BooleanType(), None),
+            exp.Null: lambda _: Literal(t.NullType(), None),
+            nodes.Unknown: lambda _: Literal(t.BooleanType(), None),
             nodes.TemporalLiteral: self._temporal_literal,
             exp.Interval: self._interval,
             nodes.Call: self._call,
@@ -118,6 +119,8 @@ class ExpressionBinder:
     def _column(self, node: exp.Column) -> Expression:
         path = nodes.column_path(node)
         assert path is not None
+        if path == ("PI",) and not any(column.name == "PI" for column in self._scope.columns):
+            return call("PI", [])
         return self._scope.resolve(path)
 
     def _dot(self, node: exp.Dot) -> Expression:
@@ -141,7 +144,7 @@ class ExpressionBinder:
         unit = node.args["unit"]
         parts = {name: unit.args.get(name) for name in ("start", "end", "precision", "fraction")}
         text = node.this.this if isinstance(node.this, exp.Expression) else node.this
-        return literals.interval_literal(text, **parts)  # type: ignore[arg-type]
+        return literals.interval_literal(text, **parts)
 
     def _negate(self, node: exp.Neg) -> Expression:
         operand = node.this
@@ -158,7 +161,7 @@ class ExpressionBinder:
         name = node.function_name
         arguments = [part for part in node.expressions if not isinstance(part, exp.Var)]
         symbols = tuple(part.name.upper() for part in node.expressions if isinstance(part, exp.Var))
-        if name.startswith("JSON_"):
+        if name.startswith("JSON"):
             return self._json_call(node, name)
         bound = self._all(arguments)
         conditional = CONDITIONAL.get(name)
@@ -183,7 +186,11 @@ class ExpressionBinder:
                     arguments.append(behavior.args["value"])
         if on_null := node.args.get("on_null"):
             symbols.append(str(on_null))
-        return call(name, self._all(arguments), tuple(symbols))
+        bound = self._all(arguments)
+        nested = [index for index, argument in enumerate(bound) if is_json(argument)]
+        if nested:
+            symbols.append(f"JSON {' '.join(map(str, nested))}")
+        return call(name, bound, tuple(symbols))
 
     def _cast(self, node: exp.Cast) -> Expression:
         operand = self.bind(node.this)
@@ -225,12 +232,12 @@ class ExpressionBinder:
     def _is(self, node: exp.Is, negated: bool = False) -> Expression:
         operand = self.bind(node.this)
         test = node.expression
-        if isinstance(test, exp.Null) or isinstance(test, nodes.Unknown):
+        if isinstance(test, (exp.Null, nodes.Unknown)):
             return call("IS_NOT_NULL" if negated else "IS_NULL", [operand])
         if isinstance(test, exp.Boolean):
             word = "TRUE" if test.this else "FALSE"
             return call(f"IS_NOT_{word}" if negated else f"IS_{word}", [operand])
-        kind = test.name.upper() if test.name else "VALUE"
+        kind = test.name.upper().removeprefix("JSON").strip() or "VALUE"
         found = call("IS_JSON", [operand], (kind,))
         return call("NOT", [found]) if negated else found
 

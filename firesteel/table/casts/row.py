@@ -142,12 +142,12 @@ def _parse_decimal(text: str, type_: t.DecimalType) -> Decimal:
 
 def _to_number(source: LogicalType, target: LogicalType) -> Convert | None:
     if families.is_boolean(source):
-        made = _to_number(t.IntType(), target)
-        return int if made is None else lambda value: made(int(value))
+        from_int = _to_number(t.IntType(), target) or int
+        return lambda value: from_int(int(value))
     if families.is_interval(source):
         scale = _interval_unit(source)
-        made = _to_number(t.BigIntType(), target) or int
-        return lambda value: made(int(value / scale))
+        from_long = _to_number(t.BigIntType(), target) or int
+        return lambda value: from_long(int(value / scale))
     if target.root in BITS:
         return _to_integer(source, BITS[target.root])
     match target:

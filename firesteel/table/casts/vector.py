@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.session import Session
 from firesteel.table.inference import families
 from firesteel.types import logical as t
 from firesteel.types.internal import arrow_type
@@ -20,8 +19,8 @@ __all__ = ["cast_vector"]
 Kernel = Callable[[Any], Any]
 
 
-def cast_vector(source: LogicalType, target: LogicalType, safe: bool, session: Session) -> Kernel | None:
-    """What casts an array; None if only the row body does."""
+def cast_vector(source: LogicalType, target: LogicalType) -> Kernel | None:
+    """What casts an array and cannot fail; None if only the row body does."""
     if source.copy() == target.copy():
         return lambda array: array
     if families.is_null(source):

@@ -1,7 +1,7 @@
 """Generates a Python function that evaluates expressions on a row.
 
-Each operation is a statement; an expression that occurs several times is evaluated once. Operands of AND, OR and CASE are
-evaluated only when they are needed, as they may fail.
+Each operation is a statement; an expression that occurs several times is evaluated once. Operands of AND, OR and CASE
+are evaluated only when they are needed, as they may fail.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from firesteel.table.casts.row import cast_row
 from firesteel.table.casts.vector import cast_vector
 from firesteel.table.evaluation.folding import fold
 from firesteel.table.evaluation.row_codegen import can_be_null
+from firesteel.table.expressions.errors import EvaluationError
 from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal, walk
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.registry import function
@@ -137,7 +138,7 @@ class _VectorWriter:
 
     def _write_cast(self, cast: Cast) -> str:
         source, target = cast.operand.type, cast.type
-        kernel = cast_vector(source, target, cast.safe, self._session)
+        kernel = cast_vector(source, target)
         if kernel is None:
             convert = cast_row(source, target, cast.safe, self._session)
             if convert is None:
@@ -183,11 +184,10 @@ class _VectorWriter:
         return self._assign(f"{self._bind('f', evaluate)}(columns, length)")
 
     def _write_eager_case(self, case: Case) -> str:
-        target = self._bind("k", arrow_type(case.type))
         choose = self._bind("f", _choose)
         conditions = ", ".join(self.array(condition) for condition in case.conditions)
         results = ", ".join(self.value(result) for result in (*case.results, case.default))
-        return self._assign(f"{choose}({target}, [{conditions}], [{results}])")
+        return self._assign(f"{choose}([{conditions}], [{results}])")
 
     def _partial(self, expression: Expression) -> Callable[[Sequence[Any], Any, Any], Any]:
         """Evaluates an expression on the rows of a mask, and puts the results into an array."""
@@ -217,7 +217,7 @@ def _scatter(into: Any, mask: Any, values: Any) -> Any:
         return pc.if_else(mask, values.take(taken), into)
 
 
-def _choose(type_: Any, conditions: list[Any], results: list[Any]) -> Any:
+def _choose(conditions: list[Any], results: list[Any]) -> Any:
     if len(conditions) == 1:
         return pc.if_else(pc.fill_null(conditions[0], False), results[0], results[1])
     struct = pa.StructArray.from_arrays(
@@ -253,6 +253,10 @@ def _loop(
             for argument, constant in zip(arguments, constants, strict=True)
         ]
         rows = zip(*columns, strict=True) if columns else range(length)
-        return to_column(run(rows), type_)
+        values = run(rows)
+        try:
+            return to_column(values, type_)
+        except pa.ArrowInvalid as error:
+            raise EvaluationError(f"A column of {type_.as_summary_string()} cannot hold the result: {error}") from error
 
     return evaluate

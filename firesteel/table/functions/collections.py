@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.nodes import Call, Expression
+from firesteel.table.expressions.nodes import Call, Expression, Literal
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall, Signature
 from firesteel.table.functions.signatures import (
@@ -74,6 +74,8 @@ def _infer_at(arguments: Sequence[Expression], _: tuple[str, ...]) -> Inferred:
     check_count("[]", arguments, 2, 2)
     container, index = (argument.type for argument in arguments)
     if isinstance(container, t.ArrayType) and is_integer(index):
+        if isinstance(arguments[1], Literal) and arguments[1].value < 1:
+            raise ValidationError(f"Array element access needs an index starting at 1 but was {arguments[1].value}.")
         return Inferred((container, index), container.element_type.copy())
     if isinstance(container, t.MapType):
         return Inferred((container, container.key_type.copy(index.nullable)), container.value_type.copy())
@@ -91,7 +93,7 @@ def _infer_element(arguments: Sequence[Expression], _: tuple[str, ...]) -> Infer
     type_ = arguments[0].type
     if not isinstance(type_, t.ArrayType):
         raise mismatch("ELEMENT", arguments, "'ELEMENT(<ARRAY>)'")
-    return Inferred((type_,), type_.element_type.copy())
+    return Inferred((type_,), type_.element_type.copy(type_.nullable or type_.element_type.nullable))
 
 
 def _sole(values: list[Any]) -> Any:
@@ -109,7 +111,7 @@ _SIZED = Parameter(
 
 
 def _with_element(name: str, returns: str) -> Signature:
-    """``ARRAY`` with an element that joins it and may widen it; ``INT`` or ``BOOLEAN`` for one that is looked for."""
+    """``ARRAY`` with an element that joins it; ``INT`` or ``BOOLEAN`` for one that is looked for."""
 
     def infer(arguments: Sequence[Expression], _: tuple[str, ...]) -> Inferred:
         check_count(name, arguments, 2, 2)
@@ -120,13 +122,12 @@ def _with_element(name: str, returns: str) -> Signature:
         common = known.copy() if is_null(element) else common_type([known, element])
         if common is None:
             raise mismatch(name, arguments, f"'{name}(<ARRAY>, <ELEMENT>)'")
-        if returns == "ARRAY":
-            widened = common.copy(known.nullable or element.nullable)
-            made = t.ArrayType(widened, nullable=array.nullable)
-            return Inferred((made, widened), made)
-        target = known.copy(element.nullable)
         if common.copy() != known.copy():
             raise mismatch(name, arguments, f"'{name}(<ARRAY>, <ELEMENT>)'")
+        target = known.copy(element.nullable)
+        if returns == "ARRAY":
+            made = t.ArrayType(known.copy(known.nullable or element.nullable), nullable=array.nullable)
+            return Inferred((made, target), made)
         if returns == "SAME":
             return Inferred((array, target), array)
         result: LogicalType = t.BooleanType() if returns == "BOOLEAN" else _INT

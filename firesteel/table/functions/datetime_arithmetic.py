@@ -29,9 +29,9 @@ def infer(name: str, left: LogicalType, right: LogicalType) -> Inferred | None:
     operands = (left, right)
     if name in ("PLUS", "MINUS"):
         if is_datetime(left) and is_interval(right):
-            return Inferred(operands, _moved(left, right))
+            return Inferred(operands, left)
         if name == "PLUS" and is_interval(left) and is_datetime(right):
-            return Inferred(operands, _moved(right, left))
+            return Inferred(operands, right)
         if is_interval(left) and is_interval(right) and left.root is right.root:
             common = common_type([left.copy(), right.copy()])
             assert common is not None
@@ -44,11 +44,6 @@ def infer(name: str, left: LogicalType, right: LogicalType) -> Inferred | None:
     if name == "DIVIDE" and is_interval(left) and is_integer(right):
         return Inferred(operands, left)
     return None
-
-
-def _moved(type_: LogicalType, interval: LogicalType) -> LogicalType:
-    """A date moved by hours stays a date; a timestamp keeps its precision, of at least milliseconds for seconds."""
-    return type_
 
 
 def row(name: str, call: Call) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from firesteel.table.expressions.errors import EvaluationError, ValidationError
@@ -14,7 +15,6 @@ from firesteel.table.functions.signatures import CHARACTER, check_count, mismatc
 from firesteel.table.inference.families import is_character
 from firesteel.table.values.json_path import (
     JsonError,
-    JsonPath,
     PathError,
     parse_json,
     parse_path,
@@ -24,7 +24,7 @@ from firesteel.table.values.json_path import (
 from firesteel.types import logical as t
 from firesteel.types.logical import LogicalType
 
-__all__ = ["FUNCTIONS", "JSON_CONSTRUCTORS"]
+__all__ = ["FUNCTIONS", "is_json"]
 
 _STRING = t.VarCharType()
 _RETURNS: dict[str, LogicalType] = {
@@ -34,8 +34,6 @@ _RETURNS: dict[str, LogicalType] = {
     "DOUBLE": t.DoubleType(),
     "ARRAY<STRING>": t.ArrayType(_STRING),
 }
-JSON_CONSTRUCTORS = ("JSON_OBJECT", "JSON_ARRAY", "JSON")
-"""The functions whose result is JSON, not a string, within another."""
 
 
 def _define(name: str, sign: Any, row: Any, **options: Any) -> FunctionDefinition:
@@ -72,14 +70,16 @@ def _is_json(call: Call, session: Session) -> Callable[[str | None], bool | None
     return test
 
 
-def _found(text: str, path: str) -> tuple[JsonPath, list[Any]]:
-    """The values at a path; JsonError or PathError if there is an error, in the strict mode also for none."""
+def _find(text: str, path: str) -> Any:
+    """The value at a path, None for nothing in the lax mode; in the strict mode that is a PathError."""
     parsed = parse_path(path)
     document = parse_json(text)
-    found = parsed.find(document)
-    if parsed.is_strict and not found and parsed.is_definite:
-        raise PathError(f"No results for path: {path}")
-    return parsed, found
+    try:
+        return parsed.find(document)
+    except PathError:
+        if parsed.is_strict:
+            raise
+        return None
 
 
 def _json_exists(call: Call, session: Session) -> Callable[[str, str], bool | None]:
@@ -88,7 +88,7 @@ def _json_exists(call: Call, session: Session) -> Callable[[str, str], bool | No
 
     def exists(text: str, path: str) -> bool | None:
         try:
-            return bool(_found(text, path)[1])
+            return _find(text, path) is not None
         except (JsonError, PathError) as error:
             if on_error == "ERROR":
                 raise EvaluationError(str(error)) from error
@@ -117,15 +117,17 @@ def _json_value(call: Call, session: Session) -> Callable[..., Any]:
         if text is None or path is None:
             return None
         try:
-            found = _single(text, path)
+            found = _find(text, path)
+            if found is None:
+                raise _NothingFound
             if isinstance(found, (dict, list)):
                 raise PathError("not a scalar")
-            return None if found is None else convert(found)
+            return convert(found)
         except _NothingFound as error:
             if on_empty == "ERROR":
                 raise EvaluationError("Empty result of JSON_VALUE function is not allowed") from error
             return defaults[0] if on_empty == "DEFAULT" else None
-        except (JsonError, PathError, ValueError) as error:
+        except (JsonError, PathError) as error:
             if on_error == "ERROR":
                 raise EvaluationError(str(error)) from error
             return defaults[-1] if on_error == "DEFAULT" else None
@@ -133,40 +135,23 @@ def _json_value(call: Call, session: Session) -> Callable[..., Any]:
     return value
 
 
-def _single(text: str, path: str) -> Any:
-    parsed, found = _found(text, path)
-    if not found and parsed.is_definite:
-        raise _NothingFound
-    return found[0] if parsed.is_definite else found
-
-
 def _scalar_conversion(type_: LogicalType) -> Callable[[Any], Any]:
     match type_:
         case t.BooleanType():
-            return _to_boolean
+            expected: type = bool
         case t.IntType():
-            return _to_int
+            expected = int
         case t.DoubleType():
-            return _to_double
-    return scalar_text
+            expected = Decimal
+        case _:
+            return scalar_text
 
+    def convert(value: Any) -> Any:
+        if type(value) is not expected:
+            raise EvaluationError(f"JSON_VALUE found {to_json(value)}, which is no {type_.as_summary_string()}.")
+        return float(value) if isinstance(value, Decimal) else value
 
-def _to_boolean(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise ValueError(f"{value!r} is no BOOLEAN")
-
-
-def _to_int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ValueError(f"{value!r} is no INT")
-    return int(value)
-
-
-def _to_double(value: Any) -> float:
-    if isinstance(value, bool):
-        raise ValueError(f"{value!r} is no DOUBLE")
-    return float(value)
+    return convert
 
 
 def _infer_query(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
@@ -193,17 +178,15 @@ def _json_query(call: Call, session: Session) -> Callable[[str, str], Any]:
             return None
         if as_array:
             return [item if isinstance(item, str) or item is None else to_json(item) for item in value]
-        return to_json(value)
+        return to_json(value, sorts_keys=True)
 
     def query(text: str, path: str) -> Any:
         try:
-            found = _single(text, path)
-            if wrapper == "WITH UNCONDITIONAL" or (
-                wrapper == "WITH CONDITIONAL" and not isinstance(found, (dict, list))
-            ):
-                found = [found]
+            found = _find(text, path)
             if found is None:
                 raise _NothingFound
+            if wrapper == "WITH UNCONDITIONAL" or (wrapper == "WITH CONDITIONAL" and not isinstance(found, list)):
+                found = [found]
             if not isinstance(found, (dict, list)):
                 raise PathError("a scalar needs a wrapper")
             return result(found)
@@ -233,20 +216,36 @@ def _infer_json_array(arguments: Sequence[Expression], symbols: tuple[str, ...])
     return _any_types(arguments)
 
 
+def _check_serializable(type_: LogicalType) -> None:
+    if isinstance(type_, (t.DateType, t.TimeType, t.DayTimeIntervalType, t.YearMonthIntervalType)):
+        raise ValidationError(f"Type '{type_.as_summary_string()}' cannot be converted into JSON.")
+    for child in type_.children():
+        _check_serializable(child)
+
+
 def _any_types(arguments: Sequence[Expression]) -> Inferred:
+    for argument in arguments:
+        _check_serializable(argument.type)
     return Inferred(tuple(argument.type for argument in arguments), _STRING.not_null())
 
 
-def _serializer(argument: Expression, session: Session) -> Callable[[Any], str]:
-    if isinstance(argument, Call) and argument.function in JSON_CONSTRUCTORS:
-        return str
-    return json_serializer(argument.type, session)
+def is_json(expression: Expression) -> bool:
+    """Whether a value is JSON, not a string, within another."""
+    return isinstance(expression, Call) and expression.function in ("JSON_OBJECT", "JSON_ARRAY", "JSON")
+
+
+def _serializers(call: Call, session: Session) -> list[Callable[[Any], str]]:
+    nested = _symbol(call.symbols, "JSON ", "").split()
+    return [
+        str if str(index) in nested else json_serializer(argument.type, session)
+        for index, argument in enumerate(call.arguments)
+    ]
 
 
 def _json_object(call: Call, session: Session) -> Callable[..., str]:
     absent = "ABSENT" in call.symbols
     keys = [to_json(key.value) for key in call.arguments[::2] if isinstance(key, Literal)]
-    serializers = [_serializer(argument, session) for argument in call.arguments[1::2]]
+    serializers = _serializers(call, session)[1::2]
 
     def make(*values: Any) -> str:
         parts = [
@@ -261,7 +260,7 @@ def _json_object(call: Call, session: Session) -> Callable[..., str]:
 
 def _json_array(call: Call, session: Session) -> Callable[..., str]:
     keeps_null = "NULL" in call.symbols
-    serializers = [_serializer(argument, session) for argument in call.arguments]
+    serializers = _serializers(call, session)
 
     def make(*values: Any) -> str:
         parts = [
@@ -276,6 +275,7 @@ def _json_array(call: Call, session: Session) -> Callable[..., str]:
 
 def _infer_string(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
     check_count("JSON_STRING", arguments, 1, 1)
+    _check_serializable(arguments[0].type)
     return Inferred((arguments[0].type,), _STRING.copy(arguments[0].type.nullable))
 
 

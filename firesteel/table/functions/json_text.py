@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from firesteel.table.casts.text import text_function
 from firesteel.table.expressions.session import Session
 from firesteel.table.values.json_path import to_json
 from firesteel.table.values.temporal_text import timestamp_text
-from firesteel.table.values.zones import find_zone, to_local
 from firesteel.types import logical as t
-from firesteel.types.java_text import to_java_double, to_java_float
+from firesteel.types.java_text import to_java_double
 from firesteel.types.logical import FieldsType, LogicalType
 
 __all__ = ["json_serializer"]
@@ -27,17 +27,14 @@ def json_serializer(type_: LogicalType, session: Session) -> Serialize:
             return to_json
         case t.TinyIntType() | t.SmallIntType() | t.IntType() | t.BigIntType():
             return str
-        case t.DoubleType():
-            return _number(to_java_double)
-        case t.FloatType():
-            return _number(to_java_float)
+        case t.DoubleType() | t.FloatType():
+            return _number
         case t.DecimalType():
             return lambda value: f"{value:f}"
         case t.TimestampType():
-            return lambda value: f'"{timestamp_text(value, type_.precision).replace(" ", "T")}"'
+            return lambda value: f'"{_timestamp(value)}"'
         case t.LocalZonedTimestampType():
-            zone = find_zone(session.local_time_zone)
-            return lambda value: f'"{timestamp_text(to_local(value, zone), type_.precision).replace(" ", "T")}Z"'
+            return lambda value: f'"{_timestamp(value)}Z"'
         case t.BinaryType() | t.VarBinaryType():
             return lambda value: f'"{base64.b64encode(value).decode()}"'
     if type_.children():
@@ -46,12 +43,15 @@ def json_serializer(type_: LogicalType, session: Session) -> Serialize:
     return lambda value: to_json(text(value))
 
 
-def _number(to_text: Callable[[float], str]) -> Serialize:
-    def serialize(value: float) -> str:
-        text = to_text(value)
-        return text if text[-1].isdigit() else f'"{text}"'
+def _number(value: float) -> str:
+    """A number as Java's BigDecimal shows it."""
+    text = to_java_double(value)
+    return str(Decimal(text) if value else Decimal("0.0")) if text[-1].isdigit() else f'"{text}"'
 
-    return serialize
+
+def _timestamp(nanos: int) -> str:
+    text = timestamp_text(nanos, 9).replace(" ", "T")
+    return text.rstrip("0").rstrip(".")
 
 
 def _constructed(type_: LogicalType, session: Session) -> Serialize:
@@ -62,7 +62,9 @@ def _constructed(type_: LogicalType, session: Session) -> Serialize:
             return lambda values: f"[{','.join([element(value) for value in values])}]"
         case t.MapType():
             key, item = text_function(type_.key_type, session), parts[1]
-            return lambda entries: f"{{{','.join([f'{to_json(key(k))}:{item(v)}' for k, v in entries.items()])}}}"
+            return lambda entries: (
+                f"{{{','.join([f'{to_json(key(k))}:{item(v)}' for k, v in sorted(entries.items())])}}}"
+            )
         case t.MultisetType():
             key = text_function(type_.element_type, session)
             return lambda entries: f"{{{','.join([f'{to_json(key(k))}:{v}' for k, v in entries.items()])}}}"

@@ -28,7 +28,9 @@ _STRING = t.VarCharType()
 _AS_DOUBLE = NUMERIC.cast_to(_DOUBLE)
 
 
-def _define(name: str, sign: Signature, row: Any, vector: Any = None, spark: Any = None, **options: Any) -> Any:
+def _define(
+    name: str, sign: Signature, row: Any, vector: Any = None, spark: Any = None, **options: Any
+) -> FunctionDefinition:
     return FunctionDefinition(name, sign, row=row, vector=vector, spark=spark, family="arithmetic", **options)
 
 
@@ -159,8 +161,7 @@ def _ceiling_type(arguments: Sequence[Expression]) -> LogicalType:
     type_ = arguments[0].type
     if isinstance(type_, t.DecimalType):
         assert type_.precision is not None
-        assert type_.scale is not None
-        return t.DecimalType(max(type_.precision - type_.scale, 1) if type_.scale else type_.precision, 0)
+        return t.DecimalType(type_.precision, 0)
     return type_
 
 
@@ -250,9 +251,10 @@ def _hex(value: int | str) -> str:
 
 def _unhex(text: str) -> bytes | None:
     try:
-        return bytes.fromhex(f"0{text}" if len(text) % 2 else text) if " " not in text else None
+        decoded = bytes.fromhex(f"00{text[1:]}" if len(text) % 2 else text)
     except ValueError:
         return None
+    return decoded if text.isalnum() or not text else None
 
 
 _HEX = Parameter("<INTEGER> or <CHARACTER>", lambda type_: is_integer(type_) or is_character(type_), _STRING)
@@ -281,7 +283,7 @@ FUNCTIONS = (
     _rounding("FLOOR", ROUND_FLOOR),
     _round("ROUND", ROUND_HALF_UP),
     _round("TRUNCATE", ROUND_DOWN),
-    _define("BIN", signature("BIN", INTEGER, returns=_STRING, nullable=True), _bin, None, "bin({0})"),
-    _define("HEX", signature("HEX", _HEX, returns=_STRING, nullable=True), _hex, None, "hex({0})"),
+    _define("BIN", signature("BIN", INTEGER, returns=_STRING), _bin, None, "bin({0})"),
+    _define("HEX", signature("HEX", _HEX, returns=_STRING), _hex, None, "hex({0})"),
     _define("UNHEX", signature("UNHEX", _CHARACTERS, returns=t.VarBinaryType(), nullable=True), _unhex),
 )

@@ -188,5 +188,5 @@ FUNCTIONS = (
     _define("REGEXP_EXTRACT_ALL", _extract_all, None, t.ArrayType(_STRING), INTEGER),
     _define("REGEXP_COUNT", _count, _count_vector, _INT),
     _define("REGEXP_INSTR", _instr, None, _INT),
-    _define("REGEXP_SUBSTR", lambda text, pattern: _extract(text, pattern), _extract_vector, _STRING),
+    _define("REGEXP_SUBSTR", _extract, _extract_vector, _STRING),
 )

@@ -131,8 +131,8 @@ def signature(
 ) -> Signature:
     """The signature of a function with some parameters, the last of them optional.
 
-    The result may be NULL if an argument may, unless ``nullable`` says otherwise. A NULL without a type is refused unless
-    the function takes it.
+    The result may be NULL if an argument may, unless ``nullable`` says otherwise. A NULL without a type is refused,
+    unless the function takes it.
     """
     shown = ", ".join([p.description for p in parameters] + ([f"{varargs.description}*"] if varargs else []))
 

@@ -23,11 +23,15 @@ _INT = t.IntType()
 _CODE = Parameter("<CHARACTER> or <INTEGER>", lambda type_: CHARACTER.accepts(type_) or INTEGER.accepts(type_), _STRING)
 
 
-def _define(name: str, sign: Signature, row: Any, vector: Any = None, spark: Any = None, **options: Any) -> Any:
+def _define(
+    name: str, sign: Signature, row: Any, vector: Any = None, spark: Any = None, **options: Any
+) -> FunctionDefinition:
     return FunctionDefinition(name, sign, row=row, vector=vector, spark=spark, family="string", **options)
 
 
-def _unary(name: str, row: Any, vector: Any = None, spark: Any = None, returns: LogicalType = _STRING) -> Any:
+def _unary(
+    name: str, row: Any, vector: Any = None, spark: Any = None, returns: LogicalType = _STRING
+) -> FunctionDefinition:
     sign = signature(name, CHARACTER, returns=returns)
     return _define(name, sign, row, vector, spark, returns_null=False)
 
@@ -46,8 +50,10 @@ def substring(text: str, start: int, length: int | None = None) -> str:
 
 
 def _substring_vector(call: Call, session: Session) -> Callable[..., Any] | None:
-    constants = [argument.value if isinstance(argument, Literal) else None for argument in call.arguments[1:]]
-    if any(constant is None for constant in constants) or constants[0] < 0:
+    constants: list[Any] = [
+        argument.value if isinstance(argument, Literal) else None for argument in call.arguments[1:]
+    ]
+    if None in constants or constants[0] < 0:
         return None
     begin = max(constants[0] - 1, 0)
     end = None if len(constants) == 1 else begin + constants[1]

@@ -25,7 +25,9 @@ _DAY = 86_400_000_000_000
 _BIGINT = t.BigIntType()
 
 
-def _define(name: str, sign: Any, row: Any, vector: Any = None, spark: Any = None, **options: Any) -> Any:
+def _define(
+    name: str, sign: Any, row: Any, vector: Any = None, spark: Any = None, **options: Any
+) -> FunctionDefinition:
     return FunctionDefinition(name, sign, row=row, vector=vector, spark=spark, family="temporal", **options)
 
 
@@ -167,7 +169,7 @@ _UNITS = {
     "NANOSECOND": 1,
 }
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
-_NANOS_OF = {t.DateType: _DAY, t.TimeType: 1_000_000}
+_NANOS_OF: dict[type[LogicalType], int] = {t.DateType: _DAY, t.TimeType: 1_000_000}
 
 
 def _infer_add(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:

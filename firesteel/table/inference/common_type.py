@@ -1,4 +1,4 @@
-"""The type to which values of several types are cast when they meet: in CASE, IN, comparisons, arrays, set operations."""
+"""The type to which values of several types are cast when they meet: in CASE, IN, comparisons and arrays."""
 
 from __future__ import annotations
 

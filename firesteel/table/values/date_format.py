@@ -120,8 +120,9 @@ _FIELDS: dict[str, Callable[[Moment, int], str]] = {
     "M": _month,
     "L": _month,
     "d": lambda moment, width: _number(moment.date[2], width),
-    "Q": lambda moment, width: _quarter(moment, width),
-    "q": lambda moment, width: _quarter(moment, width),
+    "Q": lambda moment, width: (
+        f"{(moment.date[1] + 2) // 3:0{width}}" if width <= 2 else f"Q{(moment.date[1] + 2) // 3}"
+    ),
     "w": lambda moment, width: _number(_week(moment)[1], width),
     "E": _weekday,
     "e": _local_weekday,
@@ -142,11 +143,6 @@ _FIELDS: dict[str, Callable[[Moment, int], str]] = {
     "V": lambda moment, width: _zone(moment),
     "z": lambda moment, width: _zone(moment),
 }
-
-
-def _quarter(moment: Moment, width: int) -> str:
-    quarter = (moment.date[1] + 2) // 3
-    return _number(quarter, width) if width <= 2 else f"Q{quarter}"
 
 
 def _zone(moment: Moment) -> str:

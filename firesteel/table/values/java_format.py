@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from firesteel.table.values.numbers import CONTEXT
+
 __all__ = ["FormatterError", "java_format"]
 
 _SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
@@ -45,7 +47,9 @@ def java_format(pattern: str, values: Sequence[Any]) -> str:
             index = int(index) - 1
         if index >= len(values):
             raise FormatterError("missing argument")
-        parts.append(_field(values[index], flags, int(width or 0), precision and int(precision), conversion))
+        parts.append(
+            _field(values[index], flags, int(width or 0), None if precision is None else int(precision), conversion)
+        )
     return "".join(parts)
 
 
@@ -114,8 +118,6 @@ def _decimal(value: Any, precision: int, conversion: str, flags: str) -> str:
         return "NaN" if number.is_nan() else _signed("Infinity", number < 0, flags)
     if conversion == "e":
         return _signed(f"{abs(float(value)):.{precision}e}", float(value) < 0, flags)
-    from firesteel.table.values.numbers import CONTEXT
-
     rounded = abs(number).quantize(Decimal(1).scaleb(-precision), rounding=ROUND_HALF_UP, context=CONTEXT)
     return _signed(f"{rounded:,f}" if "," in flags else f"{rounded:f}", number < 0, flags)
 

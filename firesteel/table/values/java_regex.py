@@ -1,7 +1,7 @@
 """Java's regular expressions as Python's, and as RE2's for Arrow where both have the same meaning.
 
-Java differs from Python in classes within classes, ``\\p``, ``\\Q…\\E``, names of groups, flags inside a pattern, and in
-what a dot leaves out. Its ``\\w``, ``\\d`` and ``\\s`` are ASCII.
+Java differs from Python in classes within classes, ``\\p``, ``\\Q…\\E``, names of groups, flags inside a pattern, and
+in what a dot leaves out. Its ``\\w``, ``\\d`` and ``\\s`` are ASCII.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def _ordinal(text: str) -> int:
     if len(text) == 1:
         return ord(text)
     if text[1] in "xuU":
-        return int(text[2:], 16)
+        return int(text[2:], base=16)  # noqa: FURB166 - \\u0041 is no prefix of Python
     return {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11}.get(text[1], ord(text[1]))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -28,7 +27,7 @@ def _no_constant(text: str) -> Any:
 @lru_cache(maxsize=4096)
 def _parse_cached(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_float=Decimal, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise JsonError(str(error)) from error
 
@@ -42,12 +41,13 @@ def _string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def to_json(value: Any) -> str:
+def to_json(value: Any, sorts_keys: bool = False) -> str:
     """JSON text without spaces, numbers as they were written."""
     if isinstance(value, dict):
-        return f"{{{','.join([f'{_string(key)}:{to_json(item)}' for key, item in value.items()])}}}"
+        entries = sorted(value.items()) if sorts_keys else value.items()
+        return f"{{{','.join([f'{_string(key)}:{to_json(item, sorts_keys)}' for key, item in entries])}}}"
     if isinstance(value, (list, tuple)):
-        return f"[{','.join(map(to_json, value))}]"
+        return f"[{','.join([to_json(item, sorts_keys) for item in value])}]"
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, bool):
@@ -61,31 +61,28 @@ def scalar_text(value: Any) -> str:
     """A scalar as JSON_VALUE returns it."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return f"{value}"
-    if isinstance(value, float):
-        from firesteel.types.java_text import to_java_double
-
-        return to_java_double(value) if math.isfinite(value) else "null"
     return str(value)
 
 
 class JsonPath:
-    """A path: ``lax $.a[0].b``."""
+    """A path: ``lax $.a[0].b``; strict is the default."""
 
     def __init__(self, text: str) -> None:
         found = re.fullmatch(r"\s*(lax|strict)?\s*(.*?)\s*", text, re.DOTALL | re.IGNORECASE)
         assert found is not None
-        self.is_strict = (found[1] or "").lower() == "strict"
+        self.is_strict = (found[1] or "").lower() != "lax"
         self.steps = list(_steps(found[2]))
-        self.is_definite = all(step[0] in ("key", "index") for step in self.steps)
 
-    def find(self, document: Any) -> list[Any]:
-        """The values at the path."""
+    def find(self, document: Any) -> Any:
+        """The value at the path, or the list of the values if it has steps to many; PathError if it leads nowhere."""
         found = [document]
+        many = False
         for step in self.steps:
             found = [inner for value in found for inner in _step(value, *step)]
-        return found
+            many = many or step[0] not in ("key", "index", "length")
+            if not many and not found:
+                raise PathError("No results for path")
+        return found if many else found[0]
 
 
 _KEY = re.compile(r"\.?\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")\s*\]")

@@ -21,6 +21,7 @@ __all__ = [
 
 NANOS_PER_DAY = 86_400_000_000_000
 _DATE = re.compile(r"\s*(\d{1,5})(?:-(\d{1,2})(?:-(\d{1,2}))?)?\s*", re.ASCII)
+_FULL_TIME = re.compile(r"\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d*)?", re.ASCII)
 _TIME = re.compile(r"\s*(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?)?\s*", re.ASCII)
 
 
@@ -60,7 +61,7 @@ def day_time_text(millis: int) -> str:
 
 def parse_date(text: str) -> int:
     """The days of a date; ValueError if there is none."""
-    found = _DATE.fullmatch(text)
+    found = _DATE.fullmatch(text.strip().partition(" ")[0])  # a time after the date is left out
     if found is None:
         raise ValueError(text)
     year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
@@ -88,7 +89,9 @@ def _time_nanos(text: str) -> int:
 def parse_timestamp(text: str, precision: int) -> int:
     """The nanoseconds of a timestamp without the digits beyond the precision; ValueError if there is none."""
     trimmed = text.strip()
-    date, separator, time = trimmed.partition("T" if "T" in trimmed else " ")
+    date, separator, time = trimmed.partition(" ")
+    if separator and not _FULL_TIME.fullmatch(time):
+        raise ValueError(text)
     nanos = parse_date(date) * NANOS_PER_DAY + (_time_nanos(time) if separator else 0)
-    unit = 10 ** (9 - precision)
+    unit = int(10 ** (9 - precision))
     return nanos // unit * unit

@@ -1,0 +1,118 @@
+"""The page docs/sql/functions.md: the functions of Flink's documentation, and which of them there are."""
+
+from __future__ import annotations
+
+from firesteel.table.binder.conditional import CONDITIONAL
+from firesteel.table.functions.definition import FunctionDefinition
+from firesteel.table.functions.registry import find_function
+
+__all__ = ["FLINK_FUNCTIONS", "is_done", "sql_functions_page"]
+
+FLINK_FUNCTIONS: dict[str, str] = {
+    "Comparison": "= <> > >= < <= IS_NULL IS_NOT_NULL IS_DISTINCT_FROM IS_NOT_DISTINCT_FROM BETWEEN NOT_BETWEEN LIKE "
+    "NOT_LIKE SIMILAR_TO NOT_SIMILAR_TO IN NOT_IN EXISTS IN_SUBQUERY NOT_IN_SUBQUERY",
+    "Logical": "OR AND NOT IS_FALSE IS_NOT_FALSE IS_TRUE IS_NOT_TRUE IS_UNKNOWN IS_NOT_UNKNOWN",
+    "Arithmetic": "+x -x + - * / % POWER ABS SQRT LN LOG10 LOG2 LOG EXP CEIL CEILING FLOOR SIN SINH COS TAN TANH COT "
+    "ASIN ACOS ATAN ATAN2 COSH DEGREES RADIANS SIGN ROUND PI E RAND RAND_INTEGER UUID BIN HEX UNHEX TRUNCATE",
+    "String": "|| CHAR_LENGTH CHARACTER_LENGTH UPPER LOWER POSITION PRINTF TRIM LTRIM RTRIM BTRIM REPEAT "
+    "REGEXP_REPLACE OVERLAY STARTSWITH ENDSWITH SUBSTRING REPLACE REGEXP_COUNT REGEXP_EXTRACT REGEXP_EXTRACT_ALL "
+    "REGEXP_INSTR REGEXP_SUBSTR TRANSLATE INITCAP CONCAT CONCAT_WS LPAD RPAD FROM_BASE64 "
+    "TO_BASE64 ASCII CHR DECODE ENCODE INSTR "
+    "LEFT RIGHT LOCATE URL_DECODE URL_DECODE_RECURSIVE URL_ENCODE PARSE_URL REGEXP REVERSE SPLIT_INDEX STR_TO_MAP "
+    "SUBSTR JSON_QUOTE JSON_UNQUOTE ELT",
+    "Temporal": "DATE TIME TIMESTAMP INTERVAL LOCALTIME LOCALTIMESTAMP CURRENT_TIME CURRENT_DATE CURRENT_TIMESTAMP NOW "
+    "CURRENT_ROW_TIMESTAMP EXTRACT YEAR QUARTER MONTH WEEK DAYOFYEAR DAYOFMONTH DAYOFWEEK HOUR MINUTE SECOND FLOOR_TO "
+    "CEIL_TO OVERLAPS DATE_FORMAT TIMESTAMPADD TIMESTAMPDIFF CONVERT_TZ FROM_UNIXTIME UNIX_TIMESTAMP TO_DATE "
+    "TO_TIMESTAMP_LTZ TO_TIMESTAMP CURRENT_WATERMARK PROCTIME",
+    "Conditional": "CASE NULLIF COALESCE IF IFNULL IS_ALPHA IS_DECIMAL IS_DIGIT GREATEST LEAST",
+    "Conversion": "CAST TRY_CAST TYPEOF",
+    "Collection": "CARDINALITY ARRAY_AT MAP_AT ELEMENT ARRAY_APPEND ARRAY_CONTAINS ARRAY_DISTINCT ARRAY_POSITION "
+    "ARRAY_PREPEND ARRAY_REMOVE ARRAY_REVERSE ARRAY_SLICE ARRAY_SORT ARRAY_UNION ARRAY_CONCAT ARRAY_EXCEPT "
+    "ARRAY_INTERSECT ARRAY_MAX ARRAY_JOIN ARRAY_MIN MAP_KEYS MAP_UNION MAP_VALUES MAP_ENTRIES MAP_FROM_ARRAYS SPLIT",
+    "JSON": "IS_JSON JSON_EXISTS JSON_STRING JSON_VALUE JSON_QUERY JSON_OBJECT JSON_ARRAY JSON",
+    "Variant": "PARSE_JSON TRY_PARSE_JSON",
+    "Value construction and access": "ROW ARRAY MAP FIELD_ACCESS FLATTEN OBJECT_OF OBJECT_UPDATE",
+    "Grouping": "GROUP_ID GROUPING GROUPING_ID",
+    "Hash": "MD5 SHA1 SHA224 SHA256 SHA384 SHA512 SHA2",
+    "Aggregate": "COUNT AVG SUM MAX MIN STDDEV_POP STDDEV_SAMP VAR_POP VAR_SAMP VARIANCE COLLECT RANK DENSE_RANK "
+    "ROW_NUMBER LEAD LAG FIRST_VALUE LAST_VALUE LISTAGG CUME_DIST PERCENT_RANK NTILE ARRAY_AGG JSON_OBJECTAGG "
+    "JSON_ARRAYAGG PERCENTILE",
+    "Catalog": "CURRENT_DATABASE",
+}
+"""The functions of Flink 2.3 by the families of its documentation; operators with a word in place of their syntax."""
+
+_SYNTAX = {
+    "=": "EQUALS",
+    "<>": "NOT_EQUALS",
+    ">": "GREATER_THAN",
+    ">=": "GREATER_THAN_OR_EQUAL",
+    "<": "LESS_THAN",
+    "<=": "LESS_THAN_OR_EQUAL",
+    "BETWEEN": "GREATER_THAN_OR_EQUAL",
+    "NOT_BETWEEN": "GREATER_THAN_OR_EQUAL",
+    "NOT_LIKE": "LIKE",
+    "SIMILAR_TO": "SIMILAR",
+    "NOT_SIMILAR_TO": "SIMILAR",
+    "NOT_IN": "IN",
+    "IS_UNKNOWN": "IS_NULL",
+    "IS_NOT_UNKNOWN": "IS_NOT_NULL",
+    "+x": "PLUS",
+    "-x": "NEGATE",
+    "+": "PLUS",
+    "-": "MINUS",
+    "*": "TIMES",
+    "/": "DIVIDE",
+    "%": "MOD",
+    "FLOOR_TO": "FLOOR",
+    "CEIL_TO": "CEIL",
+    "ARRAY_AT": "AT",
+    "MAP_AT": "AT",
+}
+"""The functions to which the binder binds operators and other syntax."""
+
+_NODES = {"DATE", "TIME", "TIMESTAMP", "INTERVAL", "CASE", "CAST", "TRY_CAST", "FIELD_ACCESS", *CONDITIONAL}
+"""What the binder makes without a function."""
+
+_HEAD = """\
+# SQL functions
+
+<!-- Made by scripts/generate_docs.py from the definitions of firesteel/table/functions. -->
+
+The functions of Flink 2.3's page "System (Built-in) Functions" and the state of each. A function that is done has the
+types and values of Flink, which tests compare with recorded ones, on rows and on columns. "vector" says that it has a
+kernel over Arrow arrays for at least some types; otherwise its row body runs in a loop. "Spark" says that it can be
+printed as Spark SQL for at least some types.
+
+"""
+
+
+def _definition(name: str) -> FunctionDefinition | None:
+    return find_function(_SYNTAX.get(name, name))
+
+
+def is_done(name: str) -> bool:
+    """Whether a function of Flink's page exists."""
+    return name in _NODES or _definition(name) is not None
+
+
+def sql_functions_page() -> str:
+    """The text of the page."""
+    names = {family: text.split() for family, text in FLINK_FUNCTIONS.items()}
+    total = sum(map(len, names.values()))
+    done = sum(is_done(name) for found in names.values() for name in found)
+    parts = [_HEAD, f"Done: {done} of {total}.\n"]
+    for family, found in names.items():
+        parts.append(f"\n## {family}\n\n| function | state | vector | Spark |\n|---|---|---|---|\n")
+        parts.extend(map(_row, found))
+    return "".join(parts)
+
+
+def _row(name: str) -> str:
+    definition = _definition(name)
+    shown = (
+        name.replace("|", "\\|").replace("_", " ") if name in _SYNTAX or name in _NODES else name.replace("|", "\\|")
+    )
+    state = "done" if is_done(name) else "absent"
+    vector = "yes" if name in _NODES or (definition is not None and definition.vector is not None) else ""
+    spark = "yes" if name in _NODES or (definition is not None and definition.spark is not None) else ""
+    return f"| `{shown}` | {state} | {vector} | {spark} |\n"

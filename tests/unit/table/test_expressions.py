@@ -1,0 +1,87 @@
+"""Binding and evaluation of SQL expressions."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from firesteel.table.binder.expressions import ExpressionBinder
+from firesteel.table.binder.scope import Scope, ScopeColumn
+from firesteel.table.evaluation.row_codegen import compile_row
+from firesteel.table.evaluation.vector_codegen import compile_vector
+from firesteel.table.expressions.errors import EvaluationError, ValidationError
+from firesteel.table.expressions.nodes import Expression
+from firesteel.table.parser import parse_expression
+from firesteel.types import logical as t
+
+SCOPE = Scope(
+    [
+        ScopeColumn("a", t.IntType(), "t"),
+        ScopeColumn("b", t.IntType(), "t"),
+        ScopeColumn("name", t.VarCharType(), "t"),
+        ScopeColumn("a", t.IntType(), "u"),
+        ScopeColumn("place", t.RowType.of(["city"], [t.VarCharType()]), "u"),
+    ]
+)
+
+
+def bind(sql: str) -> Expression:
+    return ExpressionBinder(SCOPE, sql).bind(parse_expression(sql))
+
+
+def on_columns(sql: str, a: list[int | None], b: list[int | None]) -> list[object]:
+    columns = [pa.array(a, pa.int32()), pa.array(b, pa.int32())]
+    return compile_vector([bind(sql)])(columns, len(a))[0].to_pylist()
+
+
+def test_an_expression_on_rows_and_on_columns() -> None:
+    bound = bind("t.a + b * 2 > 3")
+    assert str(bound) == "GREATER_THAN(PLUS(a, TIMES(b, 2)), 3)"
+    assert compile_row([bound])((1, 2)) == (True,)
+    assert on_columns("t.a + b * 2 > 3", [1, None, -5], [2, 2, 1]) == [True, None, False]
+
+
+def test_implicit_casts_are_explicit() -> None:
+    assert str(bind("b + 1.5")) == "PLUS(CAST(b AS DECIMAL(10, 0)), Decimal('1.5'))"
+
+
+@pytest.mark.parametrize(
+    "sql", ["b <> 0 AND t.a / b > 0", "b = 0 OR t.a / b > 0", "CASE WHEN b <> 0 THEN t.a / b ELSE 0 END"]
+)
+def test_an_operand_that_is_not_needed_does_not_fail(sql: str) -> None:
+    evaluate = compile_row([bind(sql)])
+    a, b = [6, 1, None], [2, 0, 3]
+    assert on_columns(sql, a, b) == [evaluate(row)[0] for row in zip(a, b, strict=True)]
+
+
+def test_a_division_by_zero_fails() -> None:
+    with pytest.raises(EvaluationError, match="by zero"):
+        compile_row([bind("t.a / b")])((1, 0))
+    with pytest.raises(EvaluationError, match="by zero"):
+        on_columns("t.a / b", [1], [0])
+
+
+def test_common_subexpressions_are_evaluated_once() -> None:
+    made = compile_row([bind("(t.a + b) * (t.a + b)"), bind("t.a + b")])
+    assert made((2, 3)) == (25, 5)
+    assert sum(name.startswith("t") for name in made.__code__.co_varnames if name[1:].isdigit()) <= 4
+
+
+@pytest.mark.parametrize(
+    ("sql", "line", "column", "text"),
+    [
+        ("nam = 'x'", 1, 1, "Did you mean 'name'?"),
+        ("b +\n  missing", 2, 3, "Column 'missing' not found"),
+        ("a + 1", 1, 1, "ambiguous"),
+        ("b = 1 AND UPER(name) = 'X'", 1, 11, "Did you mean UPPER?"),
+        ("place.cty = 'x'", 1, 1, "Did you mean 'city'?"),
+        ("name + b", 1, 1, "Cannot apply '+'"),
+        ("CAST(b AS DATE)", 1, 1, "cannot convert value of type INT to type DATE"),
+    ],
+)
+def test_an_invalid_expression(sql: str, line: int, column: int, text: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        bind(sql)
+    assert text in str(caught.value)
+    assert caught.value.position is not None
+    assert (caught.value.position.line, caught.value.position.column) == (line, column)
