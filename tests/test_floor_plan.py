@@ -64,6 +64,7 @@ ORDERS = {
         "values",
         "casts",
         "functions",
+        "functions/strings",
         "evaluation",
         "binder",
     ),
@@ -108,6 +109,7 @@ PURE = (
     "table/values",
     "table/casts",
     "table/functions",
+    "table/functions/strings",
     "table/evaluation",
     "table/binder",
 )

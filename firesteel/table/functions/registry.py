@@ -12,15 +12,16 @@ from firesteel.table.functions.definition import FunctionDefinition
 __all__ = ["FAMILIES", "find_function", "function", "functions"]
 
 FAMILIES: dict[str, tuple[str, ...]] = {
-    "comparison": ("comparison", "patterns"),
+    "comparison": ("comparison", "strings.patterns"),
     "logical": ("logic",),
     "arithmetic": ("arithmetic", "math", "random"),
-    "string": ("strings", "regexes", "text_functions", "concatenation"),
+    "string": ("strings.basic", "strings.regexes", "strings.structured", "strings.concatenation"),
     "temporal": ("temporal", "temporal_conversion"),
     "conditional": ("conditional",),
     "collection": ("collections",),
     "json": ("json_functions",),
     "hash": ("hashes",),
+    "aggregate": ("aggregates",),
 }
 """The families of Flink's documentation, each with the modules that define its functions."""
 

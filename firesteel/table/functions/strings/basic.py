@@ -105,9 +105,8 @@ def _split_index_vector(call: Call, session: Session) -> Callable[..., Any] | No
     def evaluate(text: Any, *_: Any) -> Any:
         parts = pc.split_pattern(text, mark, max_splits=position + 1)
         enough = pc.and_(pc.greater(pc.list_value_length(parts), position), pc.greater(pc.binary_length(text), 0))
-        # list_element fails on rows that have too few parts
-        chosen = pc.if_else(pc.fill_null(enough, False), parts, pc.scalar([""] * (position + 1)))
-        return pc.if_else(pc.fill_null(enough, False), pc.list_element(chosen, position), None)
+        places = pc.add(parts.offsets.slice(0, len(parts)), position)
+        return parts.values.take(pc.if_else(enough, places, None))
 
     return evaluate
 

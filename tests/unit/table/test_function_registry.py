@@ -1,0 +1,36 @@
+"""The built-in functions and those of Flink's page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from firesteel.table.functions.definition import FunctionKind
+from firesteel.table.functions.registry import functions
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
+
+from sql_functions_page import FLINK_FUNCTIONS, exists
+
+ABSENT = {
+    *("EXISTS", "IN_SUBQUERY", "NOT_IN_SUBQUERY"),  # queries
+    *("GROUP_ID", "GROUPING", "GROUPING_ID", "FLATTEN"),  # of a GROUP BY or a SELECT list
+    *("PARSE_JSON", "TRY_PARSE_JSON", "OBJECT_OF", "OBJECT_UPDATE"),  # no VARIANT, no structured types yet
+    *("OVERLAPS", "CURRENT_WATERMARK", "URL_DECODE_RECURSIVE", "CURRENT_DATABASE"),
+    *("JSON_OBJECTAGG", "JSON_ARRAYAGG", "PERCENTILE"),
+}
+"""The functions of Flink's page that do not exist."""
+
+
+def test_the_functions_of_flink() -> None:
+    names = {name for text in FLINK_FUNCTIONS.values() for name in text.split()}
+    assert {name for name in names if not exists(name)} == ABSENT
+
+
+def test_scalar_functions_have_a_row_body() -> None:
+    without = [
+        name
+        for name, definition in functions().items()
+        if definition.kind is FunctionKind.SCALAR and definition.row is None and name not in ("AND", "OR")
+    ]
+    assert not without
