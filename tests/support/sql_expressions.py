@@ -19,6 +19,7 @@ from firesteel.table.expressions.session import Session
 from firesteel.table.parser import parse_expression, parse_type
 from firesteel.table.parser.types import to_logical_type
 from firesteel.table.values import temporal_text as temporal
+from firesteel.table.values.calendar import day_number
 from firesteel.table.values.numbers import single
 from firesteel.types import logical as t
 from firesteel.types.internal import to_column
@@ -100,7 +101,7 @@ def from_recorded(value: Any, type_: LogicalType) -> Any:
         case t.DoubleType():
             return float(value)
         case t.DateType():
-            return temporal.parse_date(value)
+            return day_number(*map(int, value.lstrip("+").rsplit("-", 2)))
         case t.TimeType():
             return temporal.parse_time(value)
         case t.TimestampType() | t.LocalZonedTimestampType():
@@ -118,7 +119,7 @@ def from_recorded(value: Any, type_: LogicalType) -> Any:
 
 def _java_timestamp(text: str) -> int:
     """Java leaves out seconds that are 0."""
-    date, _, time = text.rstrip("Z").replace("T", " ").partition(" ")
+    date, _, time = text.rstrip("Z").lstrip("+").replace("T", " ").partition(" ")
     return temporal.parse_timestamp(f"{date} {time if time.count(':') == 2 else f'{time}:00'}", 9)
 
 

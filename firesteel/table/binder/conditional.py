@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from firesteel.table.binder.calls import call, case_of, cast_to
 from firesteel.table.expressions.nodes import Case, Expression, Literal
-from firesteel.table.functions.signatures import check_count, common_arguments, mismatch
-from firesteel.table.inference.families import is_boolean
+from firesteel.table.functions.signatures import check_count, common_arguments, illegal_null, mismatch
+from firesteel.table.inference.families import is_boolean, is_null
 
 __all__ = ["CONDITIONAL"]
 
@@ -30,7 +30,10 @@ def _if(arguments: Sequence[Expression]) -> Expression:
     condition, *results = arguments
     if not is_boolean(condition.type):
         raise mismatch("IF", arguments, "'IF(<BOOLEAN>, <ANY>, <ANY>)'")
-    return case_of([condition], results)
+    if any(is_null(result.type) for result in results):
+        raise illegal_null()
+    made = case_of([condition], results)
+    return replace(made, type=made.type.copy(made.type.nullable or condition.type.nullable))
 
 
 def _if_null(arguments: Sequence[Expression]) -> Expression:

@@ -142,7 +142,7 @@ class ExpressionBinder:
 
     def _interval(self, node: exp.Interval) -> Expression:
         unit = node.args["unit"]
-        parts = {name: unit.args.get(name) for name in ("start", "end", "precision", "fraction")}
+        parts = {name: unit.args.get(name) for name in ("start", "end")}
         text = node.this.this if isinstance(node.this, exp.Expression) else node.this
         return literals.interval_literal(text, **parts)
 
@@ -211,12 +211,21 @@ class ExpressionBinder:
         value = node.this and self.bind(node.this)
         conditions, results = [], []
         for branch in node.args["ifs"]:
-            test = self.bind(branch.this)
-            conditions.append(call("EQUALS", [value, test]) if value else self._condition(test, branch.this))
+            conditions.append(self._branch(value, branch.this))
             results.append(self.bind(branch.args["true"]))
         default = node.args.get("default")
         results.append(self.bind(default) if default is not None else Literal(t.NullType(), None))
         return case_of(conditions, results)
+
+    def _branch(self, value: Expression | None, node: exp.Expression) -> Expression:
+        if value is None:
+            return self._condition(self.bind(node), node)
+        if not isinstance(node, exp.Tuple):
+            return call("EQUALS", [value, self.bind(node)])
+        first, *rest = (call("EQUALS", [value, test]) for test in self._all(node.expressions))
+        for test in rest:
+            first = call("OR", [first, test])
+        return first
 
     def _condition(self, bound: Expression, node: exp.Expression) -> Expression:
         if not is_boolean(bound.type):

@@ -24,14 +24,15 @@ def number_literal(text: str) -> Literal:
     """An INT or BIGINT, a DECIMAL if the number has a point or is larger, or a DOUBLE if it has an exponent."""
     if "e" in text.lower():
         return Literal(t.DoubleType(nullable=False), float(text))
+    text = text.removesuffix(".")
     value = Decimal(text)
     if "." not in text:
         for root, type_ in ((LogicalTypeRoot.INTEGER, t.IntType), (LogicalTypeRoot.BIGINT, t.BigIntType)):
             if RANGES[root][0] <= value <= RANGES[root][1]:
                 return Literal(type_(nullable=False), int(value))
     whole, _, fraction = text.lstrip("-").partition(".")
-    precision, scale = len(whole.lstrip("0") or "0") + len(fraction), len(fraction)
-    if precision > _MAX_DIGITS or not scale:
+    precision, scale = len(whole) + len(fraction), len(fraction)
+    if precision > _MAX_DIGITS or "." not in text:
         raise ValidationError(f"Numeric literal '{text}' out of range.")
     return Literal(t.DecimalType(precision, scale, nullable=False), value)
 
@@ -60,14 +61,15 @@ def temporal_literal(kind: str, text: str, zone: str = "UTC") -> Literal:
     return Literal(t.LocalZonedTimestampType(precision, nullable=False), to_instant(nanos, find_zone(zone)))
 
 
-def interval_literal(
-    text: str, start: str, end: str | None, precision: int | None = None, fraction: int | None = None
-) -> Literal:
-    """An interval: '1-2' YEAR TO MONTH, '1 02:03:04.5' DAY TO SECOND, '90' MINUTE."""
+def interval_literal(text: str, start: str, end: str | None) -> Literal:
+    """An interval: '1-2' YEAR TO MONTH, '1 02:03:04.5' DAY TO SECOND, '90' MINUTE.
+
+    Its type is one of months or of seconds with three digits, whatever its fields are, as in Flink.
+    """
     try:
         if start in ("YEAR", "QUARTER", "MONTH"):
-            return _year_month(text, start, end, precision)
-        return _day_time(text, start, end, precision, fraction)
+            return _year_month(text, start, end)
+        return _day_time(text, start, end)
     except (ValueError, KeyError):
         qualifier = f"{start} TO {end}" if end else start
         raise ValidationError(f"Illegal interval literal format '{text}' for INTERVAL {qualifier}.") from None
@@ -78,23 +80,20 @@ def _signed(text: str) -> tuple[int, str]:
     return (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
 
 
-def _year_month(text: str, start: str, end: str | None, precision: int | None) -> Literal:
+def _year_month(text: str, start: str, end: str | None) -> Literal:
     sign, body = _signed(text)
     if end:
         years, months = body.split("-")
         value = int(years) * 12 + int(months)
     else:
         value = int(body) * {"YEAR": 12, "QUARTER": 3, "MONTH": 1}[start]
-    name = f"{start}_TO_{end}" if end else "MONTH" if start == "QUARTER" else start
-    type_ = t.YearMonthIntervalType(t.YearMonthResolution[name], precision or 2, nullable=False)
-    return Literal(type_, sign * value)
+    return Literal(t.YearMonthIntervalType(t.YearMonthResolution.MONTH, nullable=False), sign * value)
 
 
-def _day_time(text: str, start: str, end: str | None, precision: int | None, fraction: int | None) -> Literal:
+def _day_time(text: str, start: str, end: str | None) -> Literal:
     sign, body = _signed(text)
     if start == "WEEK":
         value = Decimal(body) * 7 * _UNITS["DAY"]
-        start = "DAY"
     elif end:
         fields = _DAY_TIME[_DAY_TIME.index(start) : _DAY_TIME.index(end) + 1]
         parts = re.split(r"[ :]+", body)
@@ -103,7 +102,5 @@ def _day_time(text: str, start: str, end: str | None, precision: int | None, fra
         value = sum((Decimal(part) * _UNITS[unit] for part, unit in zip(parts, fields, strict=True)), Decimal(0))
     else:
         value = Decimal(body) * _UNITS[start]
-    name = f"{start}_TO_{end}" if end else start
-    days = precision if precision is not None and start == "DAY" else 2
-    type_ = t.DayTimeIntervalType(t.DayTimeResolution[name], days, 6 if fraction is None else fraction, nullable=False)
+    type_ = t.DayTimeIntervalType(t.DayTimeResolution.SECOND, fractional_precision=3, nullable=False)
     return Literal(type_, sign * int(value))

@@ -208,7 +208,8 @@ def _to_datetime(source: LogicalType, target: LogicalType, session: Session) -> 
         case t.DateType():
             return lambda value: local(value) // _DAY
         case t.TimeType():
-            return lambda value: local(value) % _DAY // 10**6
+            to_time = _to_precision(target)
+            return lambda value: to_time(local(value) % _DAY // 10**6)
         case t.LocalZonedTimestampType():
             fit = _to_precision(target)
             return lambda value: fit(to_instant(local(value), zone))

@@ -61,7 +61,7 @@ def _infer_array(arguments: Sequence[Expression], _: tuple[str, ...]) -> Inferre
 def _infer_map(arguments: Sequence[Expression], _: tuple[str, ...]) -> Inferred:
     if not arguments or len(arguments) % 2:
         raise ValidationError("MAP requires an even number of arguments.")
-    key, value = common_arguments("MAP", arguments[::2]), common_arguments("MAP", arguments[1::2])
+    key, value = (common_arguments("MAP", arguments[::2]), common_arguments("MAP", arguments[1::2]))
     types = tuple(value if index % 2 else key for index in range(len(arguments)))
     return Inferred(types, t.MapType(key, value, nullable=False))
 
@@ -247,7 +247,7 @@ def _map_from_arrays(keys: list[Any], values: list[Any]) -> dict[Any, Any]:
 
 
 def _split(text: str, delimiter: str) -> list[str]:
-    return text.split(delimiter) if delimiter else list(text)
+    return text.split(delimiter) if delimiter and text else list(text)
 
 
 FUNCTIONS = (
@@ -312,8 +312,6 @@ FUNCTIONS = (
     ),
     _define("MAP_FROM_ARRAYS", _infer_map_from_arrays, _map_from_arrays, can_fail=True),
     _define(
-        "SPLIT",
-        signature("SPLIT", CHARACTER, CHARACTER, returns=t.ArrayType(t.VarCharType()), takes_null=True),
-        _split,
+        "SPLIT", signature("SPLIT", CHARACTER, CHARACTER, returns=t.ArrayType(t.VarCharType()), takes_null=True), _split
     ),
 )

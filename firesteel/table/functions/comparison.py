@@ -41,8 +41,6 @@ def comparable_type(left: LogicalType, right: LogicalType, equality: bool = Fals
     A string that meets a number, a boolean or a time is cast to the other's type; for equality, a boolean that meets a
     string is cast to a string, and a number does not meet one.
     """
-    if {type(left), type(right)} == {t.DateType, t.TimestampType}:
-        return None
     common = common_type([left, right])
     if common is not None:
         return common

@@ -16,10 +16,11 @@ from firesteel.table.functions.signatures import (
     any_nullable,
     check_count,
     common_arguments,
+    illegal_null,
     mismatch,
     signature,
 )
-from firesteel.table.inference.families import is_approximate, is_character, is_constructed, is_null, is_numeric
+from firesteel.table.inference.families import is_character, is_constructed, is_exact, is_null, is_numeric
 from firesteel.table.values.numbers import parse_double
 from firesteel.types import logical as t
 
@@ -29,6 +30,8 @@ __all__ = ["FUNCTIONS"]
 def _extreme(name: str) -> Signature:
     def infer(arguments: Sequence[Expression], _: tuple[str, ...]) -> Inferred:
         check_count(name, arguments, 1, None)
+        if any(is_null(argument.type) for argument in arguments):
+            raise illegal_null()
         common = common_arguments(name, arguments)
         if is_constructed(common) or is_null(common):
             raise mismatch(name, arguments, f"'{name}(<COMPARABLE_TYPE>, …)'")
@@ -39,7 +42,7 @@ def _extreme(name: str) -> Signature:
 
 def _extreme_vector(kernel: Callable[..., Any]) -> Callable[[Call, Session], Callable[..., Any] | None]:
     def make(call: Call, session: Session) -> Callable[..., Any] | None:
-        if is_character(call.type) or is_approximate(call.type) or isinstance(call.type, t.BooleanType):
+        if not (is_exact(call.type) or isinstance(call.type, (t.DateType, t.TimestampType))):
             return None
         if any(isinstance(argument, Literal) and argument.value is None for argument in call.arguments):
             return None
@@ -98,22 +101,22 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _tested(test: Callable[[str], bool]) -> Callable[[Call, Session], Callable[[Any], bool]]:
+def _tested(test: Callable[[str], bool], numbers: bool) -> Callable[[Call, Session], Callable[[Any], bool]]:
     """A test of strings, which holds for all numbers or for none."""
 
     def make(call: Call, session: Session) -> Callable[[Any], bool]:
         if is_character(call.arguments[0].type):
             return lambda value: value is not None and test(value)
-        return lambda value: value is not None
+        return lambda _: numbers
 
     return make
 
 
-def _test(name: str, test: Callable[[str], bool]) -> FunctionDefinition:
+def _test(name: str, test: Callable[[str], bool], numbers: bool) -> FunctionDefinition:
     return FunctionDefinition(
         name,
         signature(name, ANY, returns=t.BooleanType(), nullable=False),
-        row=PerCall(_tested(test)),
+        row=PerCall(_tested(test, numbers)),
         strict=False,
         returns_null=False,
         family="conditional",
@@ -121,8 +124,11 @@ def _test(name: str, test: Callable[[str], bool]) -> FunctionDefinition:
 
 
 def _type_text(call: Call, session: Session) -> Callable[..., str]:
-    text = call.arguments[0].type.as_summary_string()
-    return lambda *_: text
+    type_ = call.arguments[0].type
+    text, full = type_.as_summary_string(), type_.as_summary_string()
+    if isinstance(type_, (t.VarCharType, t.VarBinaryType)):  # without the short names
+        full = f"{type_.root.value}({type_.length}){'' if type_.nullable else ' NOT NULL'}"
+    return lambda _, is_full=False: full if is_full else text
 
 
 def _infer_typeof(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
@@ -156,8 +162,8 @@ FUNCTIONS = (
         strict=False,
         family="comparison",
     ),
-    _test("IS_ALPHA", str.isalpha),
-    _test("IS_DECIMAL", _is_number),
-    _test("IS_DIGIT", str.isdigit),
+    _test("IS_ALPHA", str.isalpha, numbers=False),
+    _test("IS_DECIMAL", _is_number, numbers=True),
+    _test("IS_DIGIT", str.isdigit, numbers=True),
     FunctionDefinition("TYPEOF", _infer_typeof, row=PerCall(_type_text), strict=False, family="conversion"),
 )

@@ -41,8 +41,6 @@ def infer(name: str, left: LogicalType, right: LogicalType) -> Inferred | None:
             return Inferred(operands, left)
         if is_integer(left) and is_interval(right):
             return Inferred(operands, right)
-    if name == "DIVIDE" and is_interval(left) and is_integer(right):
-        return Inferred(operands, left)
     return None
 
 
@@ -54,8 +52,8 @@ def row(name: str, call: Call) -> Any:
     if is_datetime(right):
         move = _move(right, left, 1)
         return lambda interval, value: move(value, interval)
-    symbol = {"PLUS": "+", "MINUS": "-", "TIMES": "*"}.get(name)
-    return "int({0} / {1})" if symbol is None else f"({{0}} {symbol} {{1}})"
+    symbol = {"PLUS": "+", "MINUS": "-", "TIMES": "*"}[name]
+    return f"({{0}} {symbol} {{1}})"
 
 
 def _move(type_: LogicalType, interval: LogicalType, sign: int) -> Callable[[int, int], int]:
@@ -66,7 +64,7 @@ def _move(type_: LogicalType, interval: LogicalType, sign: int) -> Callable[[int
             return lambda time, _: time
         return lambda nanos, months: _move_timestamp(nanos, sign * months)
     if isinstance(type_, t.DateType):
-        return lambda days, millis: days + sign * millis // DAY
+        return lambda days, millis: days + sign * int(millis / DAY)
     if isinstance(type_, t.TimeType):
         return lambda time, millis: (time + sign * millis) % DAY
     return lambda nanos, millis: nanos + sign * millis * 1_000_000

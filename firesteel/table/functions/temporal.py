@@ -12,7 +12,7 @@ from firesteel.table.expressions.errors import EvaluationError, ValidationError
 from firesteel.table.expressions.nodes import Call, Expression
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
-from firesteel.table.functions.signatures import DATE_OR_TIMESTAMP, any_nullable, check_count, mismatch, signature
+from firesteel.table.functions.signatures import DATETIME, any_nullable, check_count, mismatch, signature
 from firesteel.table.inference.families import is_datetime, is_integer, is_interval, is_timestamp
 from firesteel.table.values.calendar import add_months, civil, day_number, iso_week, iso_year
 from firesteel.table.values.zones import find_zone, to_local
@@ -51,9 +51,9 @@ _TIME_FIELDS: dict[str, Callable[[int], int]] = {
     "HOUR": lambda nanos: nanos // 3_600_000_000_000,
     "MINUTE": lambda nanos: nanos // 60_000_000_000 % 60,
     "SECOND": lambda nanos: nanos // 1_000_000_000 % 60,
-    "MILLISECOND": lambda nanos: nanos // 1_000_000 % 60_000,
-    "MICROSECOND": lambda nanos: nanos // 1000 % 60_000_000,
-    "NANOSECOND": lambda nanos: nanos % 60_000_000_000,
+    "MILLISECOND": lambda nanos: nanos // 1_000_000 % 1000,
+    "MICROSECOND": lambda nanos: nanos // 1000 % 1_000_000,
+    "NANOSECOND": lambda nanos: nanos % 1_000_000_000,
 }
 _ALIASES = {"DAYOFWEEK": "DOW", "DAYOFYEAR": "DOY", "DAYOFMONTH": "DAY"}
 
@@ -63,7 +63,15 @@ def _infer_extract(arguments: Sequence[Expression], symbols: tuple[str, ...]) ->
     type_ = arguments[0].type
     if not (is_datetime(type_) or is_interval(type_)):
         raise mismatch("EXTRACT", arguments, "'EXTRACT(<DATETIME INTERVAL> FROM <DATETIME>)'")
+    _check_unit(symbols[0], type_)
     return Inferred((type_,), _BIGINT.copy(type_.nullable))
+
+
+def _check_unit(unit: str, type_: LogicalType) -> None:
+    fine = unit in ("MICROSECOND", "NANOSECOND")
+    is_time = isinstance(type_, t.TimeType)
+    if (is_time and (fine or unit not in _TIME_FIELDS)) or (fine and isinstance(type_, t.DateType)):
+        raise ValidationError(f"Unit {unit} can not be applied to {type_.as_summary_string()}.")
 
 
 def _extract(call: Call, session: Session) -> Callable[[int], int]:
@@ -73,11 +81,7 @@ def _extract(call: Call, session: Session) -> Callable[[int], int]:
         case t.DateType():
             return _of_date(unit)
         case t.TimeType():
-            field = _TIME_FIELDS.get(unit)
-            if unit == "EPOCH":
-                return lambda millis: millis // 1000
-            if field is None:
-                raise ValidationError(f"EXTRACT of {unit} from TIME is not supported.")
+            field = _TIME_FIELDS[unit]
             return lambda millis: field(millis * 1_000_000)
         case t.YearMonthIntervalType():
             fields: dict[str, Callable[[int], int]] = {
@@ -91,8 +95,6 @@ def _extract(call: Call, session: Session) -> Callable[[int], int]:
         case t.LocalZonedTimestampType():
             zone = find_zone(session.local_time_zone)
             inner = _of_timestamp(unit)
-            if unit == "EPOCH":
-                return inner
             return lambda nanos: inner(to_local(nanos, zone))
     return _of_timestamp(unit)
 
@@ -143,14 +145,19 @@ def _extract_vector(call: Call, session: Session) -> Callable[..., Any] | None:
 
 
 def _field_function(name: str, unit: str) -> FunctionDefinition:
-    sign = signature(name, DATE_OR_TIMESTAMP, returns=_BIGINT)
+    sign = signature(name, DATETIME, returns=_BIGINT)
+
+    def infer(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
+        found = sign(arguments, symbols)
+        _check_unit(unit, arguments[0].type)
+        return found
 
     def with_unit(call: Call) -> Call:
         return Call(call.type, "EXTRACT", call.arguments, (unit,))
 
     return _define(
         name,
-        sign,
+        infer,
         PerCall(lambda call, session: _extract(with_unit(call), session)),
         PerCall(lambda call, session: _extract_vector(with_unit(call), session)),
     )
@@ -179,7 +186,7 @@ def _infer_add(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inf
         raise mismatch("TIMESTAMPADD", arguments, "'TIMESTAMPADD(<UNIT>, <INTEGER>, <DATETIME>)'")
     result = type_
     if isinstance(type_, t.DateType) and _UNITS.get(symbols[0], _DAY) < _DAY:
-        result = t.TimestampType(0 if symbols[0] != "MILLISECOND" else 3)
+        result = t.TimestampType(6)
     return Inferred((count, type_), result.copy(any_nullable(arguments)))
 
 
@@ -214,6 +221,8 @@ def _infer_diff(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> In
     types = tuple(argument.type for argument in arguments)
     if not all(is_timestamp(type_) or isinstance(type_, t.DateType) for type_ in types):
         raise mismatch("TIMESTAMPDIFF", arguments, "'TIMESTAMPDIFF(<UNIT>, <TIMESTAMP>, <TIMESTAMP>)'")
+    if len({isinstance(type_, t.LocalZonedTimestampType) for type_ in types}) > 1:
+        raise ValidationError("TIMESTAMP_LTZ only supports diff between the same type.")
     return Inferred(types, t.IntType(nullable=any_nullable(arguments)))
 
 
@@ -250,13 +259,16 @@ def _wrapped(value: int) -> int:
 
 
 def _whole_months(start: int, end: int) -> int:
-    if end < start:
-        return -_whole_months(end, start)
-    (year, month, _), (last_year, last_month, _) = civil(start // _DAY), civil(end // _DAY)
+    """The months from the day of one to that of the other, less one if the last day is reached at an earlier time."""
+    (first, time), (last, last_time) = divmod(start, _DAY), divmod(end, _DAY)
+    months = _months_of_days(first, last) if last >= first else -_months_of_days(last, first)
+    return months - 1 if add_months(first, months) == last and last_time < time else months
+
+
+def _months_of_days(first: int, last: int) -> int:
+    (year, month, _), (last_year, last_month, _) = civil(first), civil(last)
     months = (last_year - year) * 12 + last_month - month
-    days, rest = divmod(start, _DAY)
-    moved = add_months(days, months) * _DAY + rest
-    return months if moved <= end else months - 1
+    return months if add_months(first, months) <= last else months - 1
 
 
 FUNCTIONS = (

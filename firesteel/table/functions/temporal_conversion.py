@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Expression, Literal
+from firesteel.table.expressions.nodes import Call, Expression
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
-from firesteel.table.functions.signatures import (
-    CHARACTER,
-    INTEGER,
-    Parameter,
-    any_nullable,
-    check_count,
-    mismatch,
-    signature,
-)
+from firesteel.table.functions.signatures import CHARACTER, INTEGER, Parameter, check_count, mismatch, signature
 from firesteel.table.inference.families import is_character, is_numeric, is_timestamp
 from firesteel.table.values.date_format import FormatError, Moment, formatter, parser
 from firesteel.table.values.temporal_text import parse_date, parse_timestamp, timestamp_text
@@ -31,6 +25,9 @@ _SECOND = 1_000_000_000
 _STRING = t.VarCharType()
 _BIGINT = t.BigIntType()
 _DEFAULT_FORMAT = "yyyy-MM-dd HH:mm:ss"
+_FIRST_INSTANT = -62_135_596_800 * _SECOND
+_END_OF_TIME = 253_402_300_800 * _SECOND
+"""The years 1 to 9999."""
 _MIN_LONG = -(2**63)
 _FORMATTED = Parameter(
     "<TIMESTAMP> or <CHARACTER>", lambda type_: is_timestamp(type_) or is_character(type_), t.TimestampType(3)
@@ -57,7 +54,7 @@ def _date_format(call: Call, session: Session) -> Callable[[Any, str], str | Non
                 nanos = parse_timestamp(text, 9)
             except ValueError:
                 return None
-            return _format(pattern, Moment(nanos))
+            return _format(pattern, Moment(nanos)) if " " in text.strip() else None
 
         return of_text
     if isinstance(type_, t.LocalZonedTimestampType):
@@ -65,7 +62,7 @@ def _date_format(call: Call, session: Session) -> Callable[[Any, str], str | Non
 
         def of_instant(nanos: int, pattern: str) -> str:
             local = to_local(nanos, zone)
-            return _format(pattern, Moment(local, (local - nanos) // _SECOND, session.local_time_zone))
+            return _format(pattern, Moment(local))
 
         return of_instant
     return lambda nanos, pattern: _format(pattern, Moment(nanos))
@@ -73,10 +70,18 @@ def _date_format(call: Call, session: Session) -> Callable[[Any, str], str | Non
 
 def _convert_tz(text: str, source: str, target: str) -> str | None:
     try:
-        local = parser(_DEFAULT_FORMAT)(text).nanos
-        return timestamp_text(to_local(to_instant(local, find_zone(source)), find_zone(target)), 0)
-    except (FormatError, ValueError):
+        local = parser(_DEFAULT_FORMAT, lenient=True)(text).nanos
+    except FormatError:
         return None
+    return timestamp_text(to_local(to_instant(local, _zone_or_utc(source)), _zone_or_utc(target)), 0)
+
+
+def _zone_or_utc(name: str) -> dt.tzinfo:
+    """Java takes UTC for a zone that it does not know."""
+    try:
+        return find_zone(name)
+    except ValueError:
+        return dt.timezone.utc
 
 
 def _from_unixtime(call: Call, session: Session) -> Callable[..., str | None]:
@@ -105,7 +110,7 @@ def _unix_timestamp(call: Call, session: Session) -> Callable[..., int]:
         if text is None:
             return _now(session) // _SECOND
         try:
-            moment = parser(pattern)(text)
+            moment = parser(pattern, lenient=True)(text)
         except FormatError:
             return _MIN_LONG
         if moment.offset is not None:
@@ -137,11 +142,9 @@ def _infer_ltz(arguments: Sequence[Expression], _: tuple[str, ...]) -> Inferred:
     if is_numeric(types[0]):
         if len(types) > 2 or (len(types) == 2 and not INTEGER.accepts(types[1])):
             raise mismatch("TO_TIMESTAMP_LTZ", arguments, "'TO_TIMESTAMP_LTZ(<NUMERIC>, <INTEGER>)'")
-        if len(types) == 2 and isinstance(arguments[1], Literal) and arguments[1].value not in (0, 3):
-            raise mismatch("TO_TIMESTAMP_LTZ", arguments, "a precision of 0 or 3")
     elif not all(map(is_character, types)):
         raise mismatch("TO_TIMESTAMP_LTZ", arguments, "'TO_TIMESTAMP_LTZ(<CHARACTER>, <CHARACTER>, <CHARACTER>)'")
-    return Inferred(tuple(types), result.copy(any_nullable(arguments) or is_character(types[0])))
+    return Inferred(tuple(types), result)
 
 
 def _to_timestamp_ltz(call: Call, session: Session) -> Callable[..., int | None]:
@@ -157,12 +160,10 @@ def _to_timestamp_ltz(call: Call, session: Session) -> Callable[..., int | None]
         return of_text
 
     def of_number(value: Any, precision: int = 3) -> int | None:
-        try:
-            nanos = int(value) * (10**6 if precision == 3 else _SECOND)
-            to_local(nanos, find_zone("Asia/Tokyo"))  # within the years that there are
-        except (OverflowError, ValueError):
+        if not math.isfinite(value):
             return None
-        return nanos
+        nanos: int = math.floor(value) * 10 ** (9 - precision)
+        return nanos if _FIRST_INSTANT <= nanos < _END_OF_TIME else None
 
     return of_number
 

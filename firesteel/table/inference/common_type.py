@@ -99,8 +99,8 @@ def _same_root(types: list[LogicalType]) -> LogicalType | None:
 
 
 def _common_timestamp(types: list[LogicalType]) -> LogicalType | None:
-    """A date and timestamps meet as timestamps; a timestamp without a zone and one with it as one with it."""
-    if not all(is_timestamp(type_) or isinstance(type_, t.DateType) for type_ in types):
+    """A timestamp without a zone and one with it meet as one with it; a date meets neither."""
+    if not all(map(is_timestamp, types)):
         return None
     precision = max((type_.precision for type_ in types if is_timestamp(type_)), default=0)  # type: ignore[attr-defined]
     if any(isinstance(type_, t.LocalZonedTimestampType) for type_ in types):

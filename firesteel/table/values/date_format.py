@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -54,16 +53,15 @@ class Moment:
     def weekday(self) -> int:
         return (self.days + 3) % 7
 
-    def python(self) -> dt.date:
-        return dt.date(*self.date)
-
 
 def _number(value: int, width: int) -> str:
     return f"{value:0{width}}"
 
 
 def _year(value: int, width: int) -> str:
-    return f"{value % 100:02}" if width == 2 else _number(value, width)
+    if width == 2:
+        return f"{value % 100:02}"
+    return f"+{value}" if value > 9999 and width >= 4 else _number(value, width)
 
 
 def _month(moment: Moment, width: int) -> str:
@@ -99,12 +97,10 @@ def _offset(moment: Moment, width: int, zero: str) -> str:
 
 def _week(moment: Moment) -> tuple[int, int]:
     """Year and week as in the United States: weeks start on Sunday, and the first one has January 1."""
-    date = moment.python()
-    sunday = date - dt.timedelta(days=(date.weekday() + 1) % 7)
-    saturday = sunday + dt.timedelta(days=6)
-    start = dt.date(saturday.year, 1, 1)
-    start -= dt.timedelta(days=(start.weekday() + 1) % 7)
-    return saturday.year, (sunday - start).days // 7 + 1
+    sunday = moment.days - (moment.weekday + 1) % 7
+    year = civil(sunday + 6)[0]
+    first = day_number(year, 1, 1)
+    return year, (sunday - (first - (first + 4) % 7)) // 7 + 1
 
 
 def _hour(moment: Moment) -> int:
@@ -116,7 +112,7 @@ _FIELDS: dict[str, Callable[[Moment, int], str]] = {
     "y": lambda moment, width: _year(moment.date[0], width),
     "u": lambda moment, width: _year(moment.date[0], width),
     "Y": lambda moment, width: _year(_week(moment)[0], width),
-    "D": lambda moment, width: _number(moment.python().timetuple().tm_yday, width),
+    "D": lambda moment, width: _number(moment.days - day_number(moment.date[0], 1, 1) + 1, width),
     "M": _month,
     "L": _month,
     "d": lambda moment, width: _number(moment.date[2], width),
@@ -194,8 +190,11 @@ _NAMES = tuple(name[:3] for name in _MONTHS)
 
 
 @lru_cache(maxsize=512)
-def parser(pattern: str) -> Callable[[str], Moment]:
-    """What reads a moment from text; a date without a time is at midnight. FormatError if the text does not fit."""
+def parser(pattern: str, lenient: bool = False) -> Callable[[str], Moment]:
+    """What reads a moment from text; a date without a time is at midnight. FormatError if the text does not fit.
+
+    If lenient, as Java's SimpleDateFormat, numbers may have less digits, and more text may follow.
+    """
     parts = _parts(pattern)
     expression: list[str] = []
     names: list[str] = []
@@ -204,13 +203,13 @@ def parser(pattern: str) -> Callable[[str], Moment]:
             expression.append(re.escape(text))
             continue
         adjacent = index + 1 < len(parts) and parts[index + 1][1] and parts[index + 1][0] in "yMdHmsSuhkK"
-        name, body = _field(text, width, bool(adjacent))
+        name, body = _field(text, 1 if lenient and not adjacent and text in "MdHms" else width, bool(adjacent))
         expression.append(f"({body})")
         names.append(name)
     compiled = re.compile("".join(expression), re.ASCII)
 
     def parse(text: str) -> Moment:
-        found = compiled.fullmatch(text)
+        found = compiled.match(text) if lenient else compiled.fullmatch(text)
         if found is None:
             raise FormatError(f"Text '{text}' could not be parsed")
         return _moment(dict(zip(names, found.groups(), strict=True)))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
-
-from firesteel.table.values.numbers import CONTEXT
 
 __all__ = ["FormatterError", "java_format"]
 
+_CONTEXT = Context(prec=800)
 _SPECIFIER = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(<]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 
 
@@ -118,7 +117,7 @@ def _decimal(value: Any, precision: int, conversion: str, flags: str) -> str:
         return "NaN" if number.is_nan() else _signed("Infinity", number < 0, flags)
     if conversion == "e":
         return _signed(f"{abs(float(value)):.{precision}e}", float(value) < 0, flags)
-    rounded = abs(number).quantize(Decimal(1).scaleb(-precision), rounding=ROUND_HALF_UP, context=CONTEXT)
+    rounded = abs(number).quantize(Decimal(1).scaleb(-precision), rounding=ROUND_HALF_UP, context=_CONTEXT)
     return _signed(f"{rounded:,f}" if "," in flags else f"{rounded:f}", number < 0, flags)
 
 

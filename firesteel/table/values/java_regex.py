@@ -11,7 +11,7 @@ import sys
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["RegexError", "compile_java", "replacement", "to_re2"]
+__all__ = ["RegexError", "compile_java", "to_re2"]
 
 
 class RegexError(ValueError):
@@ -311,7 +311,7 @@ def compile_java(pattern: str) -> re.Pattern[str]:
 
 _SAFE = re.compile(
     r"""(?:[^\\.\[\](){}?*+^$|]|\\[-\\.\[\](){}?*+^$|/&=,:;]|\[\^?(?:[^\\\[\]&-]|&(?!&)|(?:[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9]))+\]
-    |\((?:\?:)?|\)|\||\^|(?:[*+?]|\{\d+(?:,\d*)?\})\??(?![+*?{]))*""",
+    |\((?:\?:|(?!\?))|\)|\||\^|(?:[*+?]|\{\d+(?:,\d*)?\})\??(?![+*?{]))*""",
     re.VERBOSE,
 )
 
@@ -326,31 +326,3 @@ def to_re2(pattern: str) -> str | None:
     except RegexError:
         return None
     return pattern
-
-
-def replacement(text: str, groups: int) -> str | list[str | int]:
-    """The parts of Java's replacement text: strings and numbers of groups. RegexError if it is none."""
-    parts: list[str | int] = []
-    at = 0
-    while at < len(text):
-        character = text[at]
-        at += 1
-        if character == "\\":
-            if at == len(text):
-                raise RegexError("character to be escaped is missing")
-            parts.append(text[at])
-            at += 1
-        elif character == "$":
-            if at == len(text) or not text[at].isdigit():
-                raise RegexError("Illegal group reference")
-            number = int(text[at])
-            at += 1
-            if number > groups:
-                raise RegexError(f"No group {number}")
-            while at < len(text) and text[at].isdigit() and number * 10 + int(text[at]) <= groups:
-                number = number * 10 + int(text[at])
-                at += 1
-            parts.append(number)
-        else:
-            parts.append(character)
-    return "".join(parts) if all(isinstance(part, str) for part in parts) else parts  # type: ignore[arg-type]

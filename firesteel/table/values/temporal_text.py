@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 
 from firesteel.table.values.calendar import civil, day_number
 
@@ -65,8 +64,6 @@ def parse_date(text: str) -> int:
     if found is None:
         raise ValueError(text)
     year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
-    if not 1 <= month <= 12 or not 1 <= day <= monthrange(year, month)[1]:
-        raise ValueError(text)
     return day_number(year, month, day)
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.nodes import Call, Literal
+from firesteel.table.expressions.errors import EvaluationError
+from firesteel.table.expressions.nodes import Call, Expression, Literal
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, PerCall, Signature
 from firesteel.table.functions.signatures import CHARACTER, INTEGER, STRING_OR_BINARY, Parameter, signature
 from firesteel.types import logical as t
-from firesteel.types.logical import LogicalType
+from firesteel.types.internal import to_column
+from firesteel.types.logical import MAX_LENGTH, LogicalType
 
 __all__ = ["FUNCTIONS"]
 
@@ -29,9 +31,25 @@ def _define(
     return FunctionDefinition(name, sign, row=row, vector=vector, spark=spark, family="string", **options)
 
 
-def _unary(
-    name: str, row: Any, vector: Any = None, spark: Any = None, returns: LogicalType = _STRING
-) -> FunctionDefinition:
+def _same(arguments: Sequence[Expression]) -> LogicalType:
+    return arguments[0].type
+
+
+def _shorter(arguments: Sequence[Expression]) -> LogicalType:
+    """VARCHAR of the length of the last string among the arguments."""
+    lengths = [getattr(argument.type, "length", 0) for argument in arguments]
+    return t.VarCharType(next(length for length in reversed(lengths) if length))
+
+
+def _first_shorter(arguments: Sequence[Expression]) -> LogicalType:
+    return _shorter(arguments[:1])
+
+
+def _together(arguments: Sequence[Expression]) -> LogicalType:
+    return t.VarCharType(min(MAX_LENGTH, sum(getattr(argument.type, "length", 0) for argument in arguments)))
+
+
+def _unary(name: str, row: Any, vector: Any = None, spark: Any = None, returns: Any = _STRING) -> FunctionDefinition:
     sign = signature(name, CHARACTER, returns=returns)
     return _define(name, sign, row, vector, spark, returns_null=False)
 
@@ -39,14 +57,14 @@ def _unary(
 # -- parts of strings --------------------------------------------------------------------------------------
 
 
-def substring(text: str, start: int, length: int | None = None) -> str:
+def substring(text: str, start: int, length: int | None = None) -> str | None:
     """From the position, which counts from the end if negative; 0 is the first."""
+    if length is not None and length < 0:
+        return None
     size = len(text)
     begin = start - 1 if start > 0 else size + start if start < 0 else 0
     end = size if length is None else begin + length
-    if length is not None and length < 0:
-        return ""
-    return text[max(begin, 0) : max(end, 0)]
+    return text[begin:end] if begin >= 0 else ""
 
 
 def _substring_vector(call: Call, session: Session) -> Callable[..., Any] | None:
@@ -79,10 +97,11 @@ def _left_vector(call: Call, session: Session) -> Callable[..., Any] | None:
 
 
 def _overlay(text: str, new: str, start: int, length: int | None = None) -> str:
-    size = len(new) if length is None else length
-    if start <= 0 or start > len(text):
+    units, inserted = _units(text), _units(new)
+    size = len(inserted) if length is None else length
+    if start <= 0 or start > len(units):
         return text
-    return text[: start - 1] + new + (text[start - 1 + size :] if size >= 0 else "")
+    return _text(units[: start - 1] + inserted + (units[start - 1 + size :] if size >= 0 else []))
 
 
 def split_index(text: str, separator: str | int, index: int) -> str | None:
@@ -116,7 +135,7 @@ def _split_index_vector(call: Call, session: Session) -> Callable[..., Any] | No
 
 def position(what: str, text: str, start: int = 1) -> int:
     """The first position of a text from a position on; 0 if there is none."""
-    return text.find(what, start - 1) + 1 if start > 0 else 0
+    return text.find(what, max(start - 1, 0)) + 1
 
 
 def instr(text: str, what: str, start: int = 1, occurrence: int = 1) -> int:
@@ -142,25 +161,43 @@ def instr(text: str, what: str, start: int = 1, occurrence: int = 1) -> int:
 
 
 def _initcap(text: str) -> str:
+    """Letters and digits are those of ASCII."""
     result, inside = [], False
     for character in text:
-        result.append(character.lower() if inside else character.upper())
-        inside = character.isalnum()
+        is_word = character.isascii() and character.isalnum()
+        changed = character.lower() if inside else character.upper()
+        result.append(changed if is_word else character)
+        inside = is_word
     return "".join(result)
 
 
+def _units(text: str) -> list[bytes]:
+    """The characters of Java: units of 16 bits."""
+    encoded = text.encode("utf-16-be")
+    return [encoded[index : index + 2] for index in range(0, len(encoded), 2)]
+
+
+def _text(units: list[bytes]) -> str:
+    """A unit that is half a character becomes a question mark."""
+    return b"".join(units).decode("utf-16-be", "surrogatepass").encode("utf-8", "replace").decode()
+
+
+def _padding(text: str, length: int, pad: str) -> tuple[list[bytes], list[bytes]] | None:
+    if length < 0 or not pad:
+        return None
+    units, filler = _units(text), _units(pad)
+    missing = length - len(units)
+    return units[:length], (filler * missing)[: max(missing, 0)]
+
+
 def _lpad(text: str, length: int, pad: str) -> str | None:
-    if length < 0 or (not pad and length > len(text)):
-        return None if length < 0 or not pad else text
-    missing = length - len(text)
-    return text[:length] if missing <= 0 else (pad * missing)[:missing] + text
+    parts = _padding(text, length, pad)
+    return None if parts is None else _text(parts[1] + parts[0])
 
 
 def _rpad(text: str, length: int, pad: str) -> str | None:
-    if length < 0 or (not pad and length > len(text)):
-        return None if length < 0 or not pad else text
-    missing = length - len(text)
-    return text[:length] if missing <= 0 else text + (pad * missing)[:missing]
+    parts = _padding(text, length, pad)
+    return None if parts is None else _text(parts[0] + parts[1])
 
 
 def _translate(text: str, old: str | None, new: str | None) -> str | None:
@@ -233,11 +270,22 @@ def _encode(text: str, charset: str) -> bytes | None:
     return b"\xfe\xff" + encoded if charset.upper() == "UTF-16" else encoded
 
 
-def _from_base64(text: str) -> str | None:
+def _from_base64(text: str) -> str:
     try:
-        return base64.b64decode(text, validate=True).decode("utf-8", "replace")
-    except (binascii.Error, ValueError):
-        return None
+        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True).decode("utf-8", "replace")
+    except (binascii.Error, ValueError) as error:
+        raise EvaluationError(f"'{text}' is not base64: {error}") from error
+
+
+def _cased(kernel: Callable[[Any], Any], method: Callable[[str], str]) -> Callable[[Any], Any]:
+    """Arrow's kernel for ASCII; its Unicode ones differ from Java."""
+
+    def evaluate(text: Any) -> Any:
+        if pc.all(pc.string_is_ascii(text)).as_py() is not False:
+            return kernel(text)
+        return to_column([None if value is None else method(value) for value in text.to_pylist()], _STRING)
+
+    return evaluate
 
 
 def _to_base64(value: str | bytes) -> str:
@@ -262,33 +310,41 @@ _INTEGERS = (CHARACTER, INTEGER, INTEGER)
 FUNCTIONS = (
     _unary("CHAR_LENGTH", "len({0})", pc.utf8_length, "char_length({0})", _INT),
     _unary("CHARACTER_LENGTH", "len({0})", pc.utf8_length, "char_length({0})", _INT),
-    _unary("UPPER", "{0}.upper()", pc.utf8_upper, "upper({0})"),
-    _unary("LOWER", "{0}.lower()", pc.utf8_lower, "lower({0})"),
-    _unary("INITCAP", _initcap),
-    _unary("REVERSE", "{0}[::-1]", pc.utf8_reverse, "reverse({0})"),
-    _unary("ASCII", lambda text: (text.encode()[0] + 128) % 256 - 128 if text else 0, returns=t.TinyIntType()),
-    _define("FROM_BASE64", signature("FROM_BASE64", CHARACTER, returns=_STRING, nullable=True), _from_base64),
-    _define("TO_BASE64", signature("TO_BASE64", STRING_OR_BINARY, returns=_STRING, nullable=True), _to_base64),
+    _unary("UPPER", "{0}.upper()", _cased(pc.ascii_upper, str.upper), "upper({0})", _same),
+    _unary("LOWER", "{0}.lower()", _cased(pc.ascii_lower, str.lower), "lower({0})", _same),
+    _unary("INITCAP", _initcap, returns=_same),
+    _define(
+        "REVERSE",
+        signature("REVERSE", CHARACTER, returns=_STRING, nullable=True),
+        "{0}[::-1]",
+        pc.utf8_reverse,
+        "reverse({0})",
+    ),
+    _unary("ASCII", lambda text: (text.encode()[0] + 128) % 256 - 128 if text else 0, returns=_INT),
+    _define("FROM_BASE64", signature("FROM_BASE64", CHARACTER, returns=_STRING), _from_base64, can_fail=True),
+    _define("TO_BASE64", signature("TO_BASE64", STRING_OR_BINARY, returns=_STRING), _to_base64),
     _define(
         "SUBSTRING",
-        signature("SUBSTRING", *_INTEGERS, returns=_STRING, optional=1),
+        signature("SUBSTRING", *_INTEGERS, returns=_first_shorter, optional=1, nullable=True),
         substring,
         PerCall(_substring_vector),
-        returns_null=False,
     ),
     _define(
         "SUBSTR",
-        signature("SUBSTR", *_INTEGERS, returns=_STRING, optional=1),
+        signature("SUBSTR", *_INTEGERS, returns=_first_shorter, optional=1, nullable=True),
         substring,
         PerCall(_substring_vector),
-        returns_null=False,
     ),
     _define(
-        "LEFT", signature("LEFT", CHARACTER, INTEGER, returns=_STRING), left, PerCall(_left_vector), "left({0}, {1})"
+        "LEFT",
+        signature("LEFT", CHARACTER, INTEGER, returns=_first_shorter),
+        left,
+        PerCall(_left_vector),
+        "left({0}, {1})",
     ),
-    _define("RIGHT", signature("RIGHT", CHARACTER, INTEGER, returns=_STRING), right, None, "right({0}, {1})"),
+    _define("RIGHT", signature("RIGHT", CHARACTER, INTEGER, returns=_first_shorter), right, None, "right({0}, {1})"),
     _define(
-        "OVERLAY", signature("OVERLAY", CHARACTER, CHARACTER, INTEGER, INTEGER, returns=_STRING, optional=1), _overlay
+        "OVERLAY", signature("OVERLAY", CHARACTER, CHARACTER, INTEGER, INTEGER, returns=_together, optional=1), _overlay
     ),
     _define(
         "SPLIT_INDEX",
@@ -305,7 +361,7 @@ FUNCTIONS = (
     _define("REPLACE", signature("REPLACE", CHARACTER, CHARACTER, CHARACTER, returns=_STRING), "{0}.replace({1}, {2})"),
     _define(
         "TRANSLATE",
-        signature("TRANSLATE", CHARACTER, CHARACTER, CHARACTER, returns=_STRING, nullable=True),
+        signature("TRANSLATE", CHARACTER, CHARACTER, CHARACTER, returns=_STRING, takes_null=True),
         _translate,
         strict=False,
     ),
@@ -313,19 +369,27 @@ FUNCTIONS = (
     _define(
         "CONCAT_WS", signature("CONCAT_WS", CHARACTER, returns=_STRING, varargs=CHARACTER), _concat_ws, strict=False
     ),
-    _define("LPAD", signature("LPAD", CHARACTER, INTEGER, CHARACTER, returns=_STRING, nullable=True), _lpad),
-    _define("RPAD", signature("RPAD", CHARACTER, INTEGER, CHARACTER, returns=_STRING, nullable=True), _rpad),
-    _define("CHR", signature("CHR", INTEGER, returns=_STRING), _chr),
+    _define("LPAD", signature("LPAD", CHARACTER, INTEGER, CHARACTER, returns=_STRING), _lpad),
+    _define("RPAD", signature("RPAD", CHARACTER, INTEGER, CHARACTER, returns=_STRING), _rpad),
+    _define("CHR", signature("CHR", INTEGER, returns=_STRING, nullable=True), _chr),
     _define(
         "TRIM",
-        signature("TRIM", CHARACTER, CHARACTER, returns=_STRING),
+        signature("TRIM", CHARACTER, CHARACTER, returns=_shorter),
         PerCall(_trim),
         PerCall(_trim_vector),
         lambda call, arguments: f"trim({call.symbols[0]} {arguments[0]} FROM {arguments[1]})",
     ),
-    _define("LTRIM", signature("LTRIM", CHARACTER, CHARACTER, returns=_STRING, optional=1), _stripper(str.lstrip)),
-    _define("RTRIM", signature("RTRIM", CHARACTER, CHARACTER, returns=_STRING, optional=1), _stripper(str.rstrip)),
-    _define("BTRIM", signature("BTRIM", CHARACTER, CHARACTER, returns=_STRING, optional=1), _stripper(str.strip)),
+    _define(
+        "LTRIM", signature("LTRIM", CHARACTER, CHARACTER, returns=_first_shorter, optional=1), _stripper(str.lstrip)
+    ),
+    _define(
+        "RTRIM", signature("RTRIM", CHARACTER, CHARACTER, returns=_first_shorter, optional=1), _stripper(str.rstrip)
+    ),
+    _define(
+        "BTRIM",
+        signature("BTRIM", CHARACTER, CHARACTER, returns=_STRING, optional=1, takes_null=True),
+        _stripper(str.strip),
+    ),
     _define(
         "STARTSWITH",
         signature("STARTSWITH", STRING_OR_BINARY, STRING_OR_BINARY, returns=t.BooleanType()),

@@ -11,7 +11,7 @@ from firesteel.table.expressions.nodes import Call, Expression
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
 from firesteel.table.functions.signatures import any_nullable, check_count, illegal_null, mismatch
-from firesteel.table.inference.families import is_binary, is_character, is_null
+from firesteel.table.inference.families import is_character, is_null
 from firesteel.types import logical as t
 from firesteel.types.logical import MAX_LENGTH
 
@@ -29,15 +29,10 @@ def _infer(arguments: Sequence[Expression], _: tuple[str, ...]) -> Inferred:
     if all(map(is_character, types)):
         fixed = all(isinstance(type_, t.CharType) for type_ in types)
         return Inferred(tuple(types), (t.CharType if fixed else t.VarCharType)(length, nullable=nullable))
-    if all(map(is_binary, types)):
-        fixed = all(isinstance(type_, t.BinaryType) for type_ in types)
-        return Inferred(tuple(types), (t.BinaryType if fixed else t.VarBinaryType)(length, nullable=nullable))
     raise mismatch("||", arguments, "'<STRING> || <STRING>'")
 
 
-def _vector(call: Call, session: Session) -> Callable[..., Any] | None:
-    if not is_character(call.type):
-        return None
+def _vector(call: Call, session: Session) -> Callable[..., Any]:
     return lambda left, right: pc.binary_join_element_wise(left, right, "")
 
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.errors import EvaluationError
 from firesteel.table.expressions.nodes import Call, Literal
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, PerCall
 from firesteel.table.functions.signatures import CHARACTER, INTEGER, signature
-from firesteel.table.values.java_regex import RegexError, compile_java, replacement, to_re2
+from firesteel.table.values.java_regex import RegexError, compile_java, to_re2
 from firesteel.types import logical as t
 
 __all__ = ["FUNCTIONS"]
@@ -32,25 +31,15 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 def _regexp(text: str, pattern: str) -> bool:
     if not pattern:
         return False
-    try:
-        return compile_java(pattern).search(text) is not None
-    except RegexError as error:
-        raise EvaluationError(f"Invalid regular expression '{pattern}': {error}") from error
+    found = _pattern(pattern)
+    return found is not None and found.search(text) is not None
 
 
 def _replace(text: str, pattern: str, new: str) -> str | None:
     found = _pattern(pattern)
     if found is None:
         return None
-    try:
-        parts = replacement(new, found.groups)
-    except RegexError:
-        return None if found.search(text) else text
-    if isinstance(parts, str):
-        return found.sub(lambda _: parts, text)
-    return found.sub(
-        lambda match: "".join(part if isinstance(part, str) else match[part] or "" for part in parts), text
-    )
+    return found.sub(lambda _: new, text)  # without references to groups
 
 
 def _extract(text: str, pattern: str, group: int = 0) -> str | None:
@@ -99,7 +88,7 @@ def _regexp_vector(call: Call, session: Session) -> Callable[..., Any] | None:
 
 def _replace_vector(call: Call, session: Session) -> Callable[..., Any] | None:
     pattern, new = _re2(call), _constant(call, 2)
-    if pattern is None or not isinstance(new, str) or "$" in new or "\\" in new or _matches_nothing(pattern):
+    if pattern is None or not isinstance(new, str) or "\\" in new or _matches_nothing(pattern):
         return None
     return lambda text, *_: pc.replace_substring_regex(text, pattern, new)
 
@@ -167,23 +156,24 @@ def _count_vector(call: Call, session: Session) -> Callable[..., Any] | None:
     return lambda text, _: pc.count_substring_regex(text, pattern)
 
 
-def _define(name: str, row: Any, vector: Any, returns: Any, *more: Any, can_fail: bool = False) -> FunctionDefinition:
+def _define(
+    name: str, row: Any, vector: Any, returns: Any, *more: Any, nullable: bool | None = True
+) -> FunctionDefinition:
     parameters = (CHARACTER, CHARACTER, *more)
     return FunctionDefinition(
         name,
         signature(
-            name, *parameters, returns=returns, optional=sum(1 for part in more if part is INTEGER), nullable=True
+            name, *parameters, returns=returns, optional=sum(1 for part in more if part is INTEGER), nullable=nullable
         ),
         row=row,
         vector=None if vector is None else PerCall(vector),
-        can_fail=can_fail,
         family="string",
     )
 
 
 FUNCTIONS = (
-    _define("REGEXP", _regexp, _regexp_vector, t.BooleanType(), can_fail=True),
-    _define("REGEXP_REPLACE", _replace, _replace_vector, _STRING, CHARACTER),
+    _define("REGEXP", _regexp, _regexp_vector, t.BooleanType()),
+    _define("REGEXP_REPLACE", _replace, _replace_vector, _STRING, CHARACTER, nullable=None),
     _define("REGEXP_EXTRACT", _extract, _extract_vector, _STRING, INTEGER),
     _define("REGEXP_EXTRACT_ALL", _extract_all, None, t.ArrayType(_STRING), INTEGER),
     _define("REGEXP_COUNT", _count, _count_vector, _INT),

@@ -10,14 +10,7 @@ from urllib.parse import quote_plus, unquote_to_bytes
 
 from firesteel.table.expressions.nodes import Expression
 from firesteel.table.functions.definition import FunctionDefinition, Inferred
-from firesteel.table.functions.signatures import (
-    ANY,
-    CHARACTER,
-    check_count,
-    common_arguments,
-    mismatch,
-    signature,
-)
+from firesteel.table.functions.signatures import ANY, CHARACTER, check_count, common_arguments, mismatch, signature
 from firesteel.table.inference.families import is_binary, is_character, is_integer
 from firesteel.table.values.java_format import FormatterError, java_format
 from firesteel.table.values.java_regex import RegexError, compile_java
@@ -142,8 +135,12 @@ def _infer_printf(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> 
 
 
 FUNCTIONS = (
-    _define("URL_DECODE", signature("URL_DECODE", CHARACTER, returns=_STRING, nullable=True), _url_decode),
-    _define("URL_ENCODE", signature("URL_ENCODE", CHARACTER, returns=_STRING, nullable=True), _url_encode),
+    _define(
+        "URL_DECODE", signature("URL_DECODE", CHARACTER, returns=_STRING, nullable=True, takes_null=True), _url_decode
+    ),
+    _define(
+        "URL_ENCODE", signature("URL_ENCODE", CHARACTER, returns=_STRING, nullable=True, takes_null=True), _url_encode
+    ),
     _define(
         "PARSE_URL",
         signature("PARSE_URL", CHARACTER, CHARACTER, CHARACTER, returns=_STRING, optional=1, nullable=True),
@@ -151,11 +148,29 @@ FUNCTIONS = (
     ),
     _define(
         "STR_TO_MAP",
-        signature("STR_TO_MAP", CHARACTER, CHARACTER, CHARACTER, returns=t.MapType(_STRING, _STRING), optional=2),
+        signature(
+            "STR_TO_MAP",
+            CHARACTER,
+            CHARACTER,
+            CHARACTER,
+            returns=t.MapType(_STRING, _STRING),
+            optional=2,
+            nullable=True,
+        ),
         _str_to_map,
     ),
     _define("ELT", _infer_elt, _elt, strict=False),
     _define("PRINTF", _infer_printf, _printf, strict=False),
-    _define("JSON_QUOTE", signature("JSON_QUOTE", CHARACTER, returns=_STRING), _json_quote, returns_null=False),
-    _define("JSON_UNQUOTE", signature("JSON_UNQUOTE", CHARACTER, returns=_STRING), _json_unquote, returns_null=False),
+    _define(
+        "JSON_QUOTE",
+        signature("JSON_QUOTE", CHARACTER, returns=_STRING, takes_null=True),
+        _json_quote,
+        returns_null=False,
+    ),
+    _define(
+        "JSON_UNQUOTE",
+        signature("JSON_UNQUOTE", CHARACTER, returns=_STRING, takes_null=True),
+        _json_unquote,
+        returns_null=False,
+    ),
 )
