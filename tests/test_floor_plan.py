@@ -66,6 +66,7 @@ ORDERS = {
         "functions",
         "functions/strings",
         "evaluation",
+        "plan",
         "binder",
     ),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
@@ -111,6 +112,7 @@ PURE = (
     "table/functions",
     "table/functions/strings",
     "table/evaluation",
+    "table/plan",
     "table/binder",
 )
 """Folders without I/O, threads and clocks of their own; not their subfolders."""

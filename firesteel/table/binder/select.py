@@ -1,0 +1,151 @@
+"""SELECT: WHERE, grouping, HAVING, the selected columns, DISTINCT, and the columns by which ORDER BY sorts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from firesteel.table.binder.from_clause import FromClause
+from firesteel.table.binder.grouping import GroupedBinder, has_aggregate
+from firesteel.table.binder.query_expressions import QueryExpressionBinder
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.nodes import Expression, InputRef
+from firesteel.table.parser import nodes
+from firesteel.table.plan.nodes import Aggregate, Filter, LogicalNode, Project, SortKey, unique_names
+
+__all__ = ["Rows", "SelectBinder", "sort_key", "sort_ordinal"]
+
+
+class Rows(NamedTuple):
+    """The rows of a query, and how they are to be sorted."""
+
+    node: LogicalNode
+    width: int
+    """How many columns the query has; those after them are there for the sake of the order."""
+    keys: Sequence[SortKey] = ()
+
+
+class SelectBinder:
+    """Binds one SELECT over the relation of its FROM clause."""
+
+    def __init__(self, select: exp.Select, source: FromClause, rows: QueryExpressionBinder) -> None:
+        self._select = select
+        self._source = source
+        self._rows = rows
+
+    def bind(self, order: Sequence[exp.Ordered]) -> Rows:
+        """The rows of the SELECT, with the columns by which they are sorted."""
+        select, node = self._select, self._source.node
+        for clause in ("qualify", "windows"):
+            if select.args.get(clause):
+                raise ValidationError(f"{clause.upper().rstrip('S')} is not supported yet.")
+        where = select.args.get("where")
+        if where is not None:
+            if has_aggregate(where.this):
+                raise ValidationError("Aggregate expression is illegal in WHERE clause.", hint="Write HAVING.")
+            node = Filter(node, self._rows.bind_condition(where.this, "WHERE"))
+        group, having = select.args.get("group"), select.args.get("having")
+        parts = [*select.expressions, *order]
+        is_grouped = group is not None or having is not None or any(map(has_aggregate, parts))
+        binder: QueryExpressionBinder = GroupedBinder(self._rows, group) if is_grouped else self._rows
+        names, expressions = self._items(binder)
+        keys, hidden = self._order(order, names, expressions, binder)
+        condition = None if having is None else binder.bind_condition(having.this, "HAVING")
+        if isinstance(binder, GroupedBinder):
+            node = binder.finish(node)
+        if condition is not None:
+            node = Filter(node, condition)
+        hidden_names = (f"$sort{index}" for index in range(len(hidden)))
+        node = Project(node, (*expressions, *hidden), tuple(unique_names([*names, *hidden_names])))
+        if select.args.get("distinct") is not None:
+            if hidden:
+                raise ValidationError(f"Expression '{hidden[0]}' is not in the select clause.")
+            node = Aggregate(node, tuple(range(len(expressions))))
+        return Rows(node, len(expressions), keys)
+
+    # -- selected columns --------------------------------------------------------------------------------------
+
+    def _items(self, binder: QueryExpressionBinder) -> tuple[list[str], list[Expression]]:
+        names: list[str] = []
+        expressions: list[Expression] = []
+        for item in self._select.expressions:
+            for name, expression in self._item(item, binder, len(expressions)):
+                names.append(name)
+                expressions.append(expression)
+        return unique_names(names), expressions
+
+    def _item(self, item: exp.Expression, binder: QueryExpressionBinder, position: int) -> list[tuple[str, Expression]]:
+        alias = item.alias if isinstance(item, exp.Alias) else None
+        node = item.this if isinstance(item, exp.Alias) else item
+        path = ("*",) if isinstance(node, exp.Star) else nodes.column_path(node)
+        if path is not None and path[-1] == "*":
+            return self._star(path[:-1], binder)
+        bound = binder.bind(node)
+        return [(alias or (path[-1] if path is not None else f"EXPR${position}"), bound)]
+
+    def _star(self, tables: Sequence[str], binder: QueryExpressionBinder) -> list[tuple[str, Expression]]:
+        scope = self._source.scope
+        table = tables[-1] if tables else None
+        chosen = [index for index, column in enumerate(scope.columns) if table in (None, column.table)]
+        if not chosen:
+            raise ValidationError(f"Unknown identifier '{table}.*'." if table else "SELECT * requires a FROM clause.")
+        merged = scope.merged if table is None else {}
+        found: list[tuple[str, Expression]] = list(merged.items())
+        for index in chosen:
+            column = scope.columns[index]
+            if column.name not in merged:
+                found.append((column.name, InputRef(column.type, index, column.name)))
+        if isinstance(binder, GroupedBinder):
+            return [(name, binder.over_groups(expression, name)) for name, expression in found]
+        return found
+
+    # -- ORDER BY ----------------------------------------------------------------------------------------------
+
+    def _order(
+        self,
+        items: Sequence[exp.Ordered],
+        names: Sequence[str],
+        expressions: Sequence[Expression],
+        binder: QueryExpressionBinder,
+    ) -> tuple[list[SortKey], list[Expression]]:
+        """The keys, and the expressions among them that are not selected."""
+        keys: list[SortKey] = []
+        columns = list(expressions)
+        for item in items:
+            index = sort_ordinal(item.this, names)
+            if index is None:
+                bound = binder.bind(self._without_aliases(item.this))
+                if bound not in columns:
+                    columns.append(bound)
+                index = columns.index(bound)
+            keys.append(sort_key(item, index))
+        return keys, columns[len(expressions) :]
+
+    def _without_aliases(self, node: exp.Expression) -> exp.Expression:
+        """The expression with what aliases of selected columns stand for."""
+        items = {item.alias: item.this for item in self._select.expressions if isinstance(item, exp.Alias)}
+
+        def replaced(part: exp.Expression) -> exp.Expression:
+            path = nodes.column_path(part)
+            return items[path[0]].copy() if path is not None and len(path) == 1 and path[0] in items else part
+
+        return node.transform(replaced) if items else node
+
+
+def sort_ordinal(node: exp.Expression, names: Sequence[str]) -> int | None:
+    """The selected column that an item of ORDER BY means by its number or name; None if it is another expression."""
+    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+        index = int(node.this) - 1
+        if not 0 <= index < len(names):
+            raise ValidationError("Ordinal out of range.")
+        return index
+    path = nodes.column_path(node)
+    return names.index(path[0]) if path is not None and len(path) == 1 and path[0] in names else None
+
+
+def sort_key(item: exp.Ordered, index: int) -> SortKey:
+    """The key of an item; without NULLS FIRST or LAST, nulls are less than all values."""
+    descending, nulls_first = bool(item.args.get("desc")), item.args.get("nulls_first")
+    return SortKey(index, descending, descending if nulls_first is None else not nulls_first)

@@ -1,0 +1,1 @@
+"""Logical plans: what a query computes, as relations over relations."""

@@ -1,0 +1,361 @@
+"""The nodes of logical plans. They are immutable, hashable and picklable; SQL and the Table API build the same ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import TypeVar
+
+from typing_extensions import Self
+
+from firesteel.table.catalog.identifiers import ObjectIdentifier
+from firesteel.table.expressions.nodes import Expression
+from firesteel.types.logical import BigIntType, LogicalType, RowField, RowType
+
+__all__ = [
+    "Aggregate",
+    "AggregateCall",
+    "Filter",
+    "Join",
+    "JoinKind",
+    "LogicalNode",
+    "Project",
+    "SetKind",
+    "SetOperation",
+    "Sort",
+    "SortKey",
+    "TableScan",
+    "Values",
+    "unique_names",
+    "walk",
+]
+
+Node = TypeVar("Node", bound="LogicalNode")
+
+
+@dataclass(frozen=True)
+class LogicalNode:
+    """A relation."""
+
+    @property
+    def row_type(self) -> RowType:
+        """The columns of its rows."""
+        raise NotImplementedError
+
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        """The relations of which it is made."""
+        return ()
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
+        """The same node over other relations."""
+        assert not inputs
+        return self
+
+    def describe(self) -> str:
+        """The node without its inputs, in one line of EXPLAIN."""
+        raise NotImplementedError
+
+    def explain(self, indent: str = "") -> str:
+        """The plan as a tree, one node a line."""
+        lines = [indent + self.describe()]
+        lines += (node.explain(f"{indent}  ") for node in self.inputs())
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _SingleInput(LogicalNode):
+    input: LogicalNode
+
+    @property
+    def row_type(self) -> RowType:
+        return self.input.row_type
+
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
+        (only,) = inputs
+        return replace(self, input=only)
+
+
+@dataclass(frozen=True)
+class TableScan(LogicalNode):
+    """The rows of a table of a catalog."""
+
+    identifier: ObjectIdentifier
+    type: RowType
+    options: tuple[tuple[str, str], ...] = ()
+    """Options of an OPTIONS hint, which override those of the table."""
+
+    @property
+    def row_type(self) -> RowType:
+        return self.type
+
+    def describe(self) -> str:
+        hints = ", ".join(f"{key}={value}" for key, value in self.options)
+        return f"TableScan(table=[{self.identifier.as_summary_string()}]{f', options=[{hints}]' if hints else ''})"
+
+
+@dataclass(frozen=True)
+class Values(LogicalNode):
+    """Rows of literals and expressions over no input."""
+
+    type: RowType
+    rows: tuple[tuple[Expression, ...], ...]
+
+    @property
+    def row_type(self) -> RowType:
+        return self.type
+
+    def describe(self) -> str:
+        rows = ", ".join("(" + ", ".join(map(str, row)) + ")" for row in self.rows)
+        return f"Values(rows=[{rows}])"
+
+
+@dataclass(frozen=True)
+class Project(_SingleInput):
+    """Expressions over each row."""
+
+    expressions: tuple[Expression, ...]
+    names: tuple[str, ...]
+
+    @cached_property
+    def _type(self) -> RowType:
+        return RowType.of(self.names, [expression.type for expression in self.expressions], nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def describe(self) -> str:
+        named = zip(self.expressions, self.names, strict=True)
+        return f"Project({', '.join(f'{name}=[{expression}]' for expression, name in named)})"
+
+
+@dataclass(frozen=True)
+class Filter(_SingleInput):
+    """The rows for which a condition is true."""
+
+    condition: Expression
+
+    def describe(self) -> str:
+        return f"Filter(condition=[{self.condition}])"
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """A call of an aggregate function; arguments are columns of the input."""
+
+    function: str
+    arguments: tuple[int, ...]
+    type: LogicalType
+    name: str
+    distinct: bool = False
+    filter: int | None = None
+    """The BOOLEAN column of a FILTER clause."""
+    symbols: tuple[str, ...] = ()
+
+    def describe(self, names: Sequence[str]) -> str:
+        """The call with the names of the input's columns."""
+        arguments = ", ".join([*self.symbols, *(names[index] for index in self.arguments)]) or "*"
+        text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{arguments})"
+        return text if self.filter is None else f"{text} FILTER {names[self.filter]}"
+
+
+@dataclass(frozen=True)
+class Aggregate(_SingleInput):
+    """Groups of rows: the columns by which they are grouped, then the results of aggregate functions.
+
+    With several grouping sets, the columns that are not in the set of a row are null, and ``$grouping_id`` comes last.
+    """
+
+    grouping: tuple[int, ...]
+    calls: tuple[AggregateCall, ...] = ()
+    grouping_sets: tuple[tuple[int, ...], ...] | None = None
+
+    @cached_property
+    def _type(self) -> RowType:
+        fields = []
+        for index in self.grouping:
+            field = self.input.row_type.fields[index]
+            absent = self.grouping_sets is not None and any(index not in group for group in self.grouping_sets)
+            fields.append(RowField(field.name, field.type.copy(field.type.nullable or absent)))
+        fields += [RowField(call.name, call.type) for call in self.calls]
+        if self.grouping_sets is not None:
+            fields.append(RowField("$grouping_id", BigIntType(nullable=False)))
+        return RowType(fields, nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def describe(self) -> str:
+        names = self.input.row_type.field_names
+        parts = []
+        if self.grouping:
+            parts.append(f"groupBy=[{', '.join(names[index] for index in self.grouping)}]")
+        if self.grouping_sets is not None:
+            groups = ", ".join("(" + ", ".join(names[index] for index in group) + ")" for group in self.grouping_sets)
+            parts.append(f"groupingSets=[{groups}]")
+        parts += (f"{call.name}=[{call.describe(names)}]" for call in self.calls)
+        return f"Aggregate({', '.join(parts)})"
+
+
+class JoinKind(Enum):
+    """Which rows a join has."""
+
+    INNER = "INNER"
+    LEFT = "LEFT"
+    RIGHT = "RIGHT"
+    FULL = "FULL"
+    SEMI = "SEMI"
+    ANTI = "ANTI"
+
+    @property
+    def keeps_left(self) -> bool:
+        """Whether rows of the left side without a match are kept, with nulls."""
+        return self in (JoinKind.LEFT, JoinKind.FULL)
+
+    @property
+    def keeps_right(self) -> bool:
+        """Whether rows of the right side without a match are kept, with nulls."""
+        return self in (JoinKind.RIGHT, JoinKind.FULL)
+
+
+@dataclass(frozen=True)
+class Join(LogicalNode):
+    """Pairs of rows for which a condition over the columns of both is true."""
+
+    left: LogicalNode
+    right: LogicalNode
+    kind: JoinKind
+    condition: Expression
+
+    @cached_property
+    def _type(self) -> RowType:
+        left = _fields(self.left, nullable=self.kind.keeps_right)
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return RowType(left, nullable=False)
+        fields = [*left, *_fields(self.right, nullable=self.kind.keeps_left)]
+        names = unique_names(field.name for field in fields)
+        return RowType.of(names, [field.type for field in fields], nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
+        left, right = inputs
+        return replace(self, left=left, right=right)
+
+    def describe(self) -> str:
+        return f"Join(joinType=[{self.kind.value}], condition=[{self.condition}])"
+
+
+def _fields(node: LogicalNode, nullable: bool) -> list[RowField]:
+    return [RowField(field.name, field.type.copy(field.type.nullable or nullable)) for field in node.row_type.fields]
+
+
+class SetKind(Enum):
+    """What is done with the rows of several relations."""
+
+    UNION = "Union"
+    INTERSECT = "Intersect"
+    EXCEPT = "Minus"
+
+
+@dataclass(frozen=True)
+class SetOperation(LogicalNode):
+    """UNION, INTERSECT or EXCEPT of relations with the same types; names are those of the first."""
+
+    kind: SetKind
+    relations: tuple[LogicalNode, ...]
+    all: bool
+
+    @cached_property
+    def _type(self) -> RowType:
+        columns = zip(*(node.row_type.fields for node in self.relations), strict=True)
+        return RowType(
+            [
+                RowField(fields[0].name, fields[0].type.copy(any(field.type.nullable for field in fields)))
+                for fields in columns
+            ],
+            nullable=False,
+        )
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return self.relations
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
+        return replace(self, relations=tuple(inputs))
+
+    def describe(self) -> str:
+        return f"{self.kind.value}(all=[{str(self.all).lower()}])"
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A column by which rows are sorted."""
+
+    index: int
+    descending: bool = False
+    nulls_last: bool = False
+
+    def describe(self, names: Sequence[str]) -> str:
+        """The key as EXPLAIN shows it."""
+        order = "DESC" if self.descending else "ASC"
+        # nulls are less than all other values
+        usual = self.nulls_last == self.descending
+        return f"{names[self.index]} {order}" + ("" if usual else f" NULLS {'LAST' if self.nulls_last else 'FIRST'}")
+
+
+@dataclass(frozen=True)
+class Sort(_SingleInput):
+    """Rows in an order, and of these a part; without keys, any part."""
+
+    keys: tuple[SortKey, ...] = ()
+    offset: int = 0
+    fetch: int | None = None
+
+    def describe(self) -> str:
+        names = self.row_type.field_names
+        parts = [f"orderBy=[{', '.join(key.describe(names) for key in self.keys)}]"] if self.keys else []
+        parts += [f"offset=[{self.offset}]"] if self.offset else []
+        parts += [f"fetch=[{self.fetch}]"] if self.fetch is not None else []
+        return f"{'Sort' if self.keys else 'Limit'}({', '.join(parts)})"
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """The names, with a number where one has occurred before.
+
+    >>> unique_names(["a", "b", "a", "a"])
+    ['a', 'b', 'a0', 'a1']
+    """
+    used: set[str] = set()
+    found = []
+    for name in names:
+        unique = next(unique for unique in itertools.chain([name], _numbered(name)) if unique not in used)
+        used.add(unique)
+        found.append(unique)
+    return found
+
+
+def _numbered(name: str) -> Iterator[str]:
+    return (f"{name}{number}" for number in itertools.count())
+
+
+def walk(node: LogicalNode) -> Iterator[LogicalNode]:
+    """The node and all nodes below it."""
+    yield node
+    for below in node.inputs():
+        yield from walk(below)
