@@ -1,4 +1,4 @@
-"""Records what Flink makes of the queries of the tests: the type of their rows, or the reason why they are refused.
+"""Records what Flink makes of the queries of the tests: the type of their rows and the rows, or why they are refused.
 
 Run it with a Python that has PyFlink 2.3; it writes tests/unit/table/recorded/queries.json.
 """
@@ -12,32 +12,54 @@ from typing import Any
 
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
-TABLES = {
-    "t": "k INT, i INT, bi BIGINT, s STRING, inn INT NOT NULL",
-    "o": "id BIGINT NOT NULL, k INT, price DECIMAL(10, 2)",
-}
+NOT_NULL = " NOT NULL"
 FOLDER = Path(__file__).parents[1] / "tests" / "unit" / "table"
+TABLES = json.loads((FOLDER / "recorded" / "query_tables.json").read_text("utf-8"))
 
 
 def main() -> None:
     """Records all queries."""
-    environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    for name, columns in TABLES.items():
-        environment.execute_sql(f"CREATE TABLE {name} ({columns}) WITH ('connector' = 'datagen')")
+    environment = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    environment.get_config().set("parallelism.default", "1")
+    for name, table in TABLES.items():
+        columns = [column.split(" ", 1) for column in table["columns"]]
+        rows = ", ".join(
+            "("
+            + ", ".join(
+                f"CAST({value} AS {type_.removesuffix(NOT_NULL)})"
+                for value, (_, type_) in zip(row, columns, strict=True)
+            )
+            + ")"
+            for row in table["rows"]
+        )
+        names = ", ".join(name for name, _ in columns)
+        environment.execute_sql(f"CREATE TEMPORARY VIEW {name} AS SELECT * FROM (VALUES {rows}) AS v ({names})")
     recorded = {
         query: _outcome(environment, query) for query in (FOLDER / "queries.sql").read_text("utf-8").splitlines()
     }
     target = FOLDER / "recorded" / "queries.json"
-    target.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    lines = (f" {json.dumps(query)}: {json.dumps(found, ensure_ascii=False)}" for query, found in recorded.items())
+    target.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 
-def _outcome(environment: TableEnvironment, query: str) -> dict[str, str]:
+def _outcome(environment: TableEnvironment, query: str) -> dict[str, Any]:
     try:
-        columns = environment.sql_query(query)._j_table.getResolvedSchema().getColumns()
+        table = environment.sql_query(query)
+        columns = table._j_table.getResolvedSchema().getColumns()
     except Exception as error:  # noqa: BLE001 - whatever Flink refuses it with
         reasons = re.findall(r"Exception: (.*)", str(error))
         return {"error": reasons[-1] if reasons else str(error).splitlines()[0]}
-    return {"type": ", ".join(map(_column_text, columns))}
+    outcome: dict[str, Any] = {"type": ", ".join(map(_column_text, columns))}
+    try:
+        with table.execute().collect() as results:
+            outcome["rows"] = [[_value(value) for value in row] for row in results]
+    except Exception as error:  # noqa: BLE001 - some correlated queries cannot be run
+        print(f"{query}: {str(error).splitlines()[0]}")  # noqa: T201
+    return outcome
+
+
+def _value(value: Any) -> Any:
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
 def _column_text(column: Any) -> str:

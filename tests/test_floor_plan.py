@@ -67,6 +67,7 @@ ORDERS = {
         "functions/strings",
         "evaluation",
         "plan",
+        "spark_sql",
         "binder",
     ),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
@@ -113,6 +114,7 @@ PURE = (
     "table/functions/strings",
     "table/evaluation",
     "table/plan",
+    "table/spark_sql",
     "table/binder",
 )
 """Folders without I/O, threads and clocks of their own; not their subfolders."""

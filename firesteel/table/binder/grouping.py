@@ -13,13 +13,14 @@ from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.functions.definition import FunctionKind
 from firesteel.table.functions.registry import find_function
+from firesteel.table.functions.signatures import any_nullable
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode, Project, unique_names
 
 __all__ = ["GroupedBinder", "has_aggregate"]
 
-KEEP_NULLABILITY = frozenset({"COUNT", "APPROX_COUNT_DISTINCT", "COLLECT", "ARRAY_AGG"})
-"""Functions whose type does not change where there may be no rows."""
+NEVER_NULL = frozenset({"COUNT", "APPROX_COUNT_DISTINCT", "COLLECT"})
+"""Functions with a result even if there are no rows."""
 
 
 def aggregate_call(node: exp.Expression) -> nodes.Call | None:
@@ -120,8 +121,8 @@ class GroupedBinder(QueryExpressionBinder):
         if isinstance(around, exp.Filter):
             condition = self._input_column(self._rows.bind_condition(around.expression.this, "FILTER"))
         # without groups there is a row even if there are no rows to aggregate
-        may_lack_rows = condition is not None or not self._keys
-        nullable = inferred.result.nullable or (may_lack_rows and definition.name not in KEEP_NULLABILITY)
+        may_lack_rows = (condition is not None or not self._keys) and definition.name != "ARRAY_AGG"
+        nullable = definition.name not in NEVER_NULL and (may_lack_rows or any_nullable(arguments))
         call = AggregateCall(
             definition.name,
             tuple(columns),

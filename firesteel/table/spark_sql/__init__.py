@@ -1,0 +1,1 @@
+"""Bounded queries as Spark SQL."""

@@ -1,0 +1,157 @@
+"""Plans as Spark SQL: each node is a SELECT from those below it. ANSI mode has to be off, and the time zone UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from firesteel.table.evaluation.spark_text import spark_text, spark_type
+from firesteel.table.expressions.nodes import Expression, Literal, walk
+from firesteel.table.names import quoted
+from firesteel.table.plan.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalNode,
+    Project,
+    SetKind,
+    SetOperation,
+    Sort,
+    TableScan,
+    Values,
+)
+from firesteel.table.plan.rewriting import named_inputs
+from firesteel.table.plan.subqueries import OuterRef, Subquery
+from firesteel.table.spark_sql.aggregates import aggregate_text
+
+__all__ = ["SparkQueryPrinter", "UnsupportedInSparkError"]
+
+_JOINS = {
+    JoinKind.INNER: "INNER JOIN",
+    JoinKind.LEFT: "LEFT JOIN",
+    JoinKind.RIGHT: "RIGHT JOIN",
+    JoinKind.FULL: "FULL JOIN",
+    JoinKind.SEMI: "LEFT SEMI JOIN",
+    JoinKind.ANTI: "LEFT ANTI JOIN",
+}
+_SET_OPERATIONS = {SetKind.UNION: "UNION", SetKind.INTERSECT: "INTERSECT", SetKind.EXCEPT: "EXCEPT"}
+
+
+class UnsupportedInSparkError(Exception):
+    """A part of a plan that Spark cannot compute with Flink's results; the message names it."""
+
+
+class SparkQueryPrinter:
+    """Prints plans; ``view_of`` gives the name of a Spark view with the rows of a table."""
+
+    def __init__(self, view_of: Callable[[TableScan], str]) -> None:
+        self._view_of = view_of
+
+    def print(self, node: LogicalNode) -> str:
+        """The query of a plan. Raises UnsupportedInSparkError."""
+        match node:
+            case TableScan():
+                return f"SELECT {self._columns(node)} FROM {self._view_of(node)}"
+            case Values():
+                return self._values(node)
+            case Project():
+                named = zip(self._all(node.expressions, node.input), node.names, strict=True)
+                return f"SELECT {self._list(named) or '1'} FROM {self._below(node.input)}"
+            case Filter():
+                return f"SELECT * FROM {self._below(node.input)} WHERE {self._expression(node.condition, node.input)}"
+            case Aggregate():
+                return self._aggregate(node)
+            case Join():
+                return self._join(node)
+            case SetOperation():
+                operator = f" {_SET_OPERATIONS[node.kind]} {'ALL' if node.all else 'DISTINCT'} "
+                return operator.join(f"({self.print(relation)})" for relation in node.relations)
+            case Sort():
+                return self._sort(node)
+        raise UnsupportedInSparkError(type(node).__name__)
+
+    # -- nodes -------------------------------------------------------------------------------------------------
+
+    def _values(self, node: Values) -> str:
+        names = node.row_type.field_names
+        if not names:
+            return "SELECT 1"
+        rows = [", ".join(self._all(row, node)) for row in node.rows]
+        named = ", ".join(map(quoted, names))
+        return f"SELECT * FROM VALUES {', '.join(f'({row})' for row in rows)} AS v ({named})"
+
+    def _aggregate(self, node: Aggregate) -> str:
+        fields, below = node.input.row_type.fields, self._below(node.input)
+        keys = [quoted(fields[index].name) for index in node.grouping]
+        texts = list(keys)
+        for call in node.calls:
+            arguments = [quoted(fields[index].name) for index in call.arguments]
+            condition = None if call.filter is None else quoted(fields[call.filter].name)
+            text = aggregate_text(call, [fields[index].type for index in call.arguments], arguments, condition)
+            if text is None:
+                raise UnsupportedInSparkError(f"{call.function}")
+            texts.append(text)
+        names = node.row_type.field_names
+        group = ""
+        if node.grouping_sets is not None:
+            sets = (", ".join(quoted(fields[index].name) for index in group) for group in node.grouping_sets)
+            group = f" GROUP BY {', '.join(keys)} GROUPING SETS ({', '.join(f'({part})' for part in sets)})"
+            texts.append("grouping_id()")
+        elif keys:
+            group = f" GROUP BY {', '.join(keys)}"
+        return f"SELECT {self._list(zip(texts, names, strict=True))} FROM {below}{group}"
+
+    def _join(self, node: Join) -> str:
+        has_right = node.kind not in (JoinKind.SEMI, JoinKind.ANTI)
+        left, right = len(node.left.row_type.fields), len(node.right.row_type.fields)
+        names = list(node.row_type.field_names)
+        if not has_right:
+            names += [f"$right{index}" for index in range(right)]
+        sides = [
+            f"(SELECT {self._renamed(side, part)} FROM {self._below(side)})"
+            for side, part in ((node.left, names[:left]), (node.right, names[left:]))
+        ]
+        condition = self._text(named_inputs(node.condition, names))
+        return f"SELECT * FROM {sides[0]} AS l {_JOINS[node.kind]} {sides[1]} AS r ON {condition}"
+
+    def _sort(self, node: Sort) -> str:
+        names = node.row_type.field_names
+        keys = (
+            f"{quoted(names[key.index])} {'DESC' if key.descending else 'ASC'} "
+            f"NULLS {'LAST' if key.nulls_last else 'FIRST'}"
+            for key in node.keys
+        )
+        text = f"SELECT * FROM {self._below(node.input)}"
+        text += f" ORDER BY {', '.join(keys)}" if node.keys else ""
+        text += f" LIMIT {node.fetch}" if node.fetch is not None else ""
+        return text + (f" OFFSET {node.offset}" if node.offset else "")
+
+    # -- expressions -------------------------------------------------------------------------------------------
+
+    def _below(self, node: LogicalNode) -> str:
+        return f"({self.print(node)})"
+
+    def _columns(self, node: LogicalNode) -> str:
+        return ", ".join(map(quoted, node.row_type.field_names))
+
+    def _renamed(self, node: LogicalNode, names: Sequence[str]) -> str:
+        old = map(quoted, node.row_type.field_names)
+        return self._list(zip(old, names, strict=True)) or "1"
+
+    def _list(self, named: object) -> str:
+        return ", ".join(f"{text} AS {quoted(name)}" for text, name in named)  # type: ignore[attr-defined]
+
+    def _all(self, expressions: Sequence[Expression], node: LogicalNode) -> list[str]:
+        return [self._expression(expression, node) for expression in expressions]
+
+    def _expression(self, expression: Expression, node: LogicalNode) -> str:
+        return self._text(named_inputs(expression, node.row_type.field_names))
+
+    def _text(self, expression: Expression) -> str:
+        has_query = any(isinstance(part, (Subquery, OuterRef)) for part in walk(expression))
+        text = None if has_query else spark_text(expression)
+        if text is None:
+            raise UnsupportedInSparkError(str(expression))
+        # the value of a function may have another precision in Spark
+        name = None if isinstance(expression, Literal) else spark_type(expression.type)
+        return text if name is None else f"CAST({text} AS {name})"
