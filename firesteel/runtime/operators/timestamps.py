@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.state_handles import UNION
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext, StreamOperator
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["TimestampsAndWatermarksOperator", "TimestampsAndWatermarksSpec"]
+
+_INPUT = ""
+"""The name of the whole input where a source has splits."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,9 @@ class TimestampsAndWatermarksSpec(OperatorSpec):
 class TimestampsAndWatermarksOperator(StreamOperator):
     """Replaces the timestamps and watermarks that come from upstream, except the end of event time.
 
-    A checkpoint keeps the last watermark of each subtask. A subtask continues from its own: the input of one may be far
-    ahead of another's. With another parallelism all continue from the lowest, at or before which every record was late
-    already. Who calls ``emit_periodic`` is as with a source.
+    A checkpoint keeps the last watermark of each subtask, and the one that its next interval would send. A subtask
+    continues from its own: the input of one may be far ahead of another's. With another parallelism all continue from the
+    lowest, at or before which every record was late already. Who calls ``emit_periodic`` is as with a source.
     """
 
     emits_own_records = True
@@ -73,12 +76,13 @@ class TimestampsAndWatermarksOperator(StreamOperator):
         self._assigner = WatermarkAssigner(
             self._strategy, context.input_clock, context.emit_in_turn, self._emit, emit_watermark, context.emit_idle
         )
-        self._assigner.add_split("")
+        self._assigner.add_split(_INPUT)
         self._subtask = context.runtime_context.get_index_of_this_subtask()
         self._parallelism = context.runtime_context.get_number_of_parallel_subtasks()
         if self._restored is not None:
             restored, self._restored = self._restored, None
-            self._assigner.restore(restored.sent_by(self._subtask, self._parallelism), {})
+            place = (self._subtask, self._parallelism)
+            self._assigner.restore(restored.sent_by(*place), restored.splits_of(*place))
         if self._interval > 0 and context.execution.is_long_lived:
             context.schedule_after(self._interval, self._on_interval)
 
@@ -88,13 +92,17 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Assigns timestamps and hands the records on; those that are left when the turn is over come again."""
         self.resume_event_time()
-        self._assigner.process("", values, timestamps)
+        self._assigner.process(_INPUT, values, timestamps)
 
     def snapshot_state(
         self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
     ) -> None:
         super().snapshot_state(checkpoint_id, operator_state, timestamp)
-        item = SubtaskWatermarks(self._subtask, self._parallelism, self._assigner.watermark, {})
+        if self._interval > 0:
+            # a new generator will not know records that came since the last interval
+            self._assigner.advance_splits()
+        reached = {_INPUT: self._assigner.split_watermarks().get(_INPUT, MIN_TIMESTAMP)}
+        item = SubtaskWatermarks(self._subtask, self._parallelism, self._assigner.watermark, reached)
         operator_state.put(WATERMARKS, UNION, [item])
 
     def resume_event_time(self) -> None:

@@ -252,6 +252,28 @@ def test_in_the_middle_of_a_stream_each_subtask_goes_on_from_its_own_watermark()
     assert [each.process(0).context.watermarks for each in again] == [[90], [19_989], [489]]
 
 
+def test_records_in_the_middle_of_a_stream_since_the_last_interval_count_after_a_restore():
+    """Even if no record follows: the new generator does not know them."""
+    before = [Middle(index, 2) for index in range(2)]
+    for each, time in zip(before, (1000, 3000), strict=True):
+        each.operator.process_batch([str(time)], [time])
+        assert each.context.watermarks == []
+    state = [item for each in before for item in each.snapshot()]
+    same = [Middle(index, 2, restored=state) for index in range(2)]
+    fewer = Middle(0, 1, restored=state)
+    for each in (*same, fewer):
+        each.operator.emit_periodic()
+    assert [each.context.watermarks for each in (*same, fewer)] == [[989], [2989], [989]]
+
+
+def test_a_subtask_without_event_time_holds_back_all_after_a_rescale():
+    before = [Middle(index, 2) for index in range(2)]
+    before[0].operator.process_batch(["1000"], [1000])
+    after = Middle(0, 1, restored=[item for each in before for item in each.snapshot()])
+    after.operator.emit_periodic()
+    assert after.context.watermarks == []
+
+
 def test_what_was_stored_with_a_split_of_the_same_name_in_each_subtask():
     """Earlier versions did."""
     state = [SubtaskWatermarks(0, 2, 89, {"": 89}), SubtaskWatermarks(1, 2, 19_989, {"": 19_989})]
