@@ -9,6 +9,7 @@ from typing import Any
 
 import mmh3
 
+from firesteel.common.time import Instant
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.key_groups import HASH_SEED, encode_key
 from firesteel.types.arrow import require_pyarrow
@@ -127,13 +128,15 @@ class KeyGroups:
 
 
 def state_key(key: Any) -> Any:
-    """The key of a row as keyed state has it. Null and NaN, which are keys in SQL, have stand-ins.
+    """The key of a row as keyed state has it. Null, NaN and instants, which are keys in SQL, have stand-ins.
 
     >>> state_key("a"), state_key(("a", None)), state_key(None)
     ('a', ('a', None), (None,))
     """
     if key is None:
         return (None,)
+    if type(key) is Instant:
+        return (key.seconds, key.nanos)
     if key != key:
         return "NaN"
     if type(key) is tuple:

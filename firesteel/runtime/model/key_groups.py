@@ -22,7 +22,6 @@ from typing import Any
 import mmh3
 
 from firesteel.common.errors import InvalidKeyError
-from firesteel.common.time import Instant
 from firesteel.common.types import Row
 
 __all__ = [
@@ -268,7 +267,6 @@ _BASE_ENCODERS: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
     (datetime.time, _encode_time),
     (datetime.timedelta, lambda key: b"t" + _microseconds(key)),
     (uuid.UUID, lambda key: b"u" + key.bytes),
-    (Instant, lambda key: b"i" + f"{key.seconds}.{key.nanos:09}".encode()),
     (frozenset, lambda key: b"S" + b"".join(sorted(_encode_items((item,)) for item in key))),
     # last: a member that is a number, a text or a tuple, too, equals that; any other member equals only itself
     (enum.Enum, _encode_enum),

@@ -51,8 +51,8 @@ class TimestampsAndWatermarksOperator(StreamOperator):
     """Replaces the timestamps and watermarks that come from upstream, except the end of event time.
 
     A checkpoint keeps the last watermark of each subtask, and the one that its next interval would send. A subtask
-    continues from its own: the input of one may be far ahead of another's. With another parallelism all continue from the
-    lowest, at or before which every record was late already. Who calls ``emit_periodic`` is as with a source.
+    continues from its own: the input of one may be far ahead of another's. With another parallelism all continue from
+    the lowest, at or before which every record was late already. Who calls ``emit_periodic`` is as with a source.
     """
 
     emits_own_records = True
