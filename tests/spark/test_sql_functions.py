@@ -49,16 +49,10 @@ def on_spark(frame: Any, chosen: list[tuple[Recorded, Expression, str]]) -> dict
 
 
 @pytest.mark.parametrize("family", ["logical", "hash"])
-def test_spark_has_the_values_of_flink(spark_context: Any, family: str) -> None:
-    from pyspark.sql import SparkSession
-
-    session = SparkSession(spark_context).newSession()
-    session.conf.set("spark.sql.ansi.enabled", "false")
-    session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+def test_spark_has_the_values_of_flink(sql_session: Any, family: str) -> None:
     import pyarrow as pa
 
-    frame = session.createDataFrame(pa.Table.from_batches([record_batch()]).drop_columns(WITHOUT)).coalesce(1)
+    frame = sql_session.createDataFrame(pa.Table.from_batches([record_batch()]).drop_columns(WITHOUT)).coalesce(1)
     chosen = printable(family)
     assert len(chosen) > 10
     wrong = {}

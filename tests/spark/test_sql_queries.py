@@ -17,11 +17,6 @@ from tests.unit.table.test_queries import RECORDED, plan
 TABLES = json.loads(
     (Path(__file__).parents[1] / "unit" / "table" / "recorded" / "query_tables.json").read_text("utf-8")
 )
-SETTINGS = {
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "1",
-}
 UNSUPPORTED = (
     "LISTAGG",
     "STDDEV_POP",
@@ -39,10 +34,7 @@ ANY_ROWS = (
 
 
 @pytest.fixture(scope="module")
-def spark(spark_context: Any) -> Iterator[SparkSession]:
-    session = SparkSession.builder.getOrCreate().newSession()
-    for key, value in SETTINGS.items():
-        session.conf.set(key, value)
+def spark(sql_session: SparkSession) -> Iterator[SparkSession]:
     for name, table in TABLES.items():
         columns = [column.split(" ", 1) for column in table["columns"]]
         rows = ", ".join(
@@ -50,10 +42,10 @@ def spark(spark_context: Any) -> Iterator[SparkSession]:
             for row in table["rows"]
         )
         names = ", ".join(name for name, _ in columns)
-        session.sql(f"SELECT * FROM VALUES {rows} AS v ({names})").createOrReplaceTempView(name)
-    yield session
+        sql_session.sql(f"SELECT * FROM VALUES {rows} AS v ({names})").createOrReplaceTempView(name)
+    yield sql_session
     for name in TABLES:
-        session.catalog.dropTempView(name)
+        sql_session.catalog.dropTempView(name)
 
 
 def _cast(value: str, type_: str) -> str:
