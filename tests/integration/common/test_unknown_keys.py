@@ -31,7 +31,7 @@ def test_keys_of_spark_are_spark_s():
 
 def test_the_nearest_key_is_suggested_if_there_is_one():
     assert describe_unknown(MISSPELT).endswith("Did you mean 'execution.checkpointing.interval'?")
-    assert describe_unknown("python.execution-mode").endswith("It has no effect.")
+    assert describe_unknown("coffee.strength").endswith("It has no effect.")
 
 
 def test_a_misspelt_key_is_a_warning_when_the_job_is_executed():
