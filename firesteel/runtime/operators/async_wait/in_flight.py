@@ -26,6 +26,7 @@ class PendingRecord:
 class PendingResults:
     """The results of a record that are left, if the first ones have been emitted."""
 
+    value: Any
     results: list[Any]
     timestamp: int | None
 
@@ -50,7 +51,7 @@ def snapshot_of(items: Iterable[Call | Border], subtask: int, parallelism: int) 
 
 def _element_of(call: Call) -> PendingRecord | PendingResults:
     if call.emitted:
-        return PendingResults(call.results[call.emitted :], call.timestamp)
+        return PendingResults(call.value, call.results[call.emitted :], call.timestamp)
     return PendingRecord(call.value, call.timestamp)
 
 
@@ -74,8 +75,6 @@ def own_elements(
             continue
         for element in snapshot.elements:
             if isinstance(element, PendingRecord | PendingResults):
-                owner = snapshot.subtask % parallelism
-                if owner_of is not None and isinstance(element, PendingRecord):
-                    owner = owner_of(element.value)
+                owner = snapshot.subtask % parallelism if owner_of is None else owner_of(element.value)
                 if owner == subtask:
                     yield element

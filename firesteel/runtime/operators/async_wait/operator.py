@@ -137,7 +137,7 @@ class AsyncWaitOperator(DeferringOperator):
                 self._queue.add([call])
                 self._waiting.append(call)
             elif isinstance(element, PendingResults):
-                call = Call(None, element.timestamp)
+                call = Call(element.value, element.timestamp)
                 call.results, call.emitted, call.is_done = [None, *element.results], 1, True
                 self._queue.add([call])
                 self._queue.complete(call)
