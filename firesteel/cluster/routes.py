@@ -67,7 +67,7 @@ def all_routes(
         *job_logs.routes(dispatcher, logs.job_logs),
         *metrics.routes(dispatcher, prometheus.text if has_prometheus else None),
         *diagnostics.routes(dispatcher, configuration),
-        *rescaling.routes(dispatcher, resources),
+        *rescaling.routes(dispatcher),
         *cluster.routes(dispatcher, resources, managers, configuration, stop),
         *login.routes(lambda: read_token(token_file)),
         *task_managers.routes(managers, logs),

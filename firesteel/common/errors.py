@@ -97,12 +97,10 @@ class NotEnoughSlotsError(FiresteelError):
     """The job needs more slots than there are; ``is_final`` if more slots cannot become available."""
 
     def __init__(
-        self, needed: int, available: int, waited_s: float, *, hint: str | None = None, is_final: bool = False
+        self, needed: int, available: int, waited_s: float | None, *, hint: str | None = None, is_final: bool = False
     ):
-        super().__init__(
-            f"The job needs {needed} slots but the cluster has {available} (waited {round(waited_s, 1):g} s).",
-            hint=hint,
-        )
+        waited = "" if waited_s is None else f" (waited {round(waited_s, 1):g} s)"
+        super().__init__(f"The job needs {needed} slots but the cluster has {available}{waited}.", hint=hint)
         self.needed = needed
         self.available = available
         self.is_final = is_final

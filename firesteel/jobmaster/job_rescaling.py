@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from firesteel.common.job_status import JobStatus
+from firesteel.graph.rescaling import has_same_parallelism, limit_parallelism
 from firesteel.jobmaster.model import events
 from firesteel.jobmaster.model.failure import RootCause
 from firesteel.jobmaster.model.wall_clock import WallClock
@@ -29,6 +30,14 @@ class JobRescaling(WindingDown):
         """Whether the attempt is about to end the job: all tasks have finished, or it stops with a savepoint."""
         return self.status is JobStatus.RUNNING and (self._shutting_down or self.checkpoints.coordinator.is_stopping)
 
+    @property
+    def _would_not_change(self) -> bool:
+        """Whether a restart of the running job would give it the parallelism it has."""
+        usable = self.slots.usable
+        if self.status is not JobStatus.RUNNING or not usable:
+            return False
+        return has_same_parallelism(limit_parallelism(self._job_graph, usable), self.execution_graph.job_graph)
+
     def _take_checkpoint(self) -> None:
         self._perform(self.checkpoints.coordinator.trigger_checkpoint(None, self._now))
 
@@ -36,11 +45,14 @@ class JobRescaling(WindingDown):
         """The next attempt has another parallelism; one that runs takes a checkpoint first, to lose as little time.
 
         A job that is about to end is not restarted for it. Should it fail before its end, or should its savepoint be
-        refused, it continues with the new parallelism.
+        refused, it continues with the new parallelism. Neither is an adaptive job that already uses all the slots
+        there are: it is rescaled when more of them become available.
         """
         self._job_graph = event.job_graph
         self.slots.rescaled(event.job_graph)
-        if self._ends_well:
+        if self._would_not_change:
+            self._rescale_reason = None
+        elif self._ends_well:
             self._rescale_reason = event.reason
         elif self.status is JobStatus.RUNNING and self.checkpoints.is_running and not self._root_cause.is_pending:
             self._rescale_reason = event.reason

@@ -115,6 +115,10 @@ class InProcessHost:
         self._post = post
         post(SlotsAvailable(self._slots))
 
+    def slots_left(self) -> int | None:
+        """A job that is not adaptive gets as many as it requests."""
+        return None
+
     def set_slots(self, slots: int) -> None:
         """Adds slots or takes some away; an attempt that runs in one of those loses it."""
         self._slots = slots

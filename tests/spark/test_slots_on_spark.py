@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,21 @@ def test_more_slots_than_an_embedded_spark_has(spark_env: Any) -> None:
     assert (cause.needed, cause.available) == (SLOTS + 2, SLOTS)
     assert f"needs {SLOTS + 2} slots" in str(error)
     assert status(client) is JobStatus.FAILED
+
+
+def test_a_rescaling_to_more_slots_than_an_embedded_spark_has(spark_env: Any, tmp_path: Path) -> None:
+    """It is refused, and the job keeps running."""
+    settings = {"execution.checkpointing.interval": "100 ms", "execution.checkpointing.dir": str(tmp_path)}
+    client, results = collecting(endless(spark_env(2, settings)))
+    running(client)
+    runner: Any = client._handle
+    vertices = [vertex.id for vertex in runner.job_graph.vertices]
+    with pytest.raises(NotEnoughSlotsError) as refused:
+        runner.rescale(dict.fromkeys(vertices, SLOTS + 1))
+    assert (refused.value.needed, refused.value.available) == (SLOTS + 1, SLOTS)
+    next(results)
+    assert (status(client), runner.snapshot.attempt) == (JobStatus.RUNNING, 0)
+    client.cancel().result(120)
 
 
 def test_slots_that_another_job_holds(spark_env: Any) -> None:

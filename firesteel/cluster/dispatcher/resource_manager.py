@@ -34,9 +34,13 @@ class ResourceManager(SlotAllocator):
     @classmethod
     def of_spark(cls, context: Any) -> ResourceManager:
         """The ResourceManager for a SparkContext, with as many slots as it can run tasks at once."""
-        from firesteel.spark.session.slots import available_slots, has_fixed_slots
+        from firesteel.spark.session.slots import available_slots, has_fixed_slots, is_allocated_dynamically
 
-        return cls(lambda: available_slots(context), is_fixed=has_fixed_slots(context))
+        return cls(
+            lambda: available_slots(context),
+            is_fixed=has_fixed_slots(context),
+            grows_on_demand=is_allocated_dynamically(context),
+        )
 
     def overview(self) -> SlotsOverview:
         """A snapshot for display."""

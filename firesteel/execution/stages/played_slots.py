@@ -264,6 +264,10 @@ class PlayedSlotsHost(ABC, Generic[AttemptT]):
         """There are always as many slots as the job requests."""
         post(SlotsAvailable(UNLIMITED_SLOTS))
 
+    def slots_left(self) -> int | None:
+        """There is no limit."""
+        return None
+
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
         """Delivers a message to a slot."""
         if isinstance(message, (HeartbeatReceived, SendBeforeBarrier)):

@@ -43,6 +43,10 @@ class AttemptHost(Protocol):
         """Posts SlotsAvailable at once and whenever the number of slots changes, until the host is closed."""
         ...
 
+    def slots_left(self) -> int | None:
+        """Returns how many slots the job may have now, including its own; None if there is no known limit."""
+        ...
+
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
         """Sends to a slot; a slot that is gone is reported with SlotLost, not here."""
         ...

@@ -71,6 +71,10 @@ class HostCalls:
         """Requests the number of slots from the host."""
         self._concurrency.start(self._stores.bind(self._watch_slots), name="firesteel-watch-slots")
 
+    def slots_left(self) -> int | None:
+        """Returns how many slots the job may have now, as the host reports it; in the caller's thread."""
+        return self._host.slots_left()
+
     def close(self) -> None:
         """Makes the calls that are left, and closes the host; waits for both, but not without end."""
         self._closed.set()

@@ -81,6 +81,12 @@ class QueuedHost:
             self._slots.join(self._job_id)
             self._start_thread(self._watch, "firesteel-slot-inventory", post)
 
+    def slots_left(self) -> int | None:
+        """Returns how many slots other jobs leave."""
+        if self._is_elastic or self._slots.grows_on_demand:
+            return self._inner.slots_left()
+        return self._slots.left_for(self._job_id)
+
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
         self._inner.send(attempt, slot, message)
 

@@ -21,6 +21,7 @@ from firesteel.common.errors import (
     InvalidProgramError,
     JobCancelledError,
     JobExecutionError,
+    NotEnoughSlotsError,
     RecordSerializationError,
     TaskFailure,
 )
@@ -168,8 +169,10 @@ class JobMasterRunner:
     def rescale(self, parallelism: Mapping[str, int], keep: Callable[[JobGraph], None] | None = None) -> JobGraph:
         """Rescales the job to the given parallelisms of its vertices, by id; returns its new graph.
 
-        Raises what is wrong with them. The job takes a checkpoint and restarts from it. ``keep`` is given the new graph
-        before anything happens: should it raise, nothing does.
+        Raises what is wrong with them, and NotEnoughSlotsError if there are not enough slots now; the job then keeps
+        running as it is. With the adaptive scheduler it uses what there is, and more slots when they come. The job
+        takes a checkpoint and restarts from it. ``keep`` is given the new graph before anything happens: should it
+        raise, nothing does.
         """
         if self._job.storage is None or not self.job_graph.execution.traits.is_long_lived:
             raise InvalidProgramError(
@@ -180,6 +183,8 @@ class JobMasterRunner:
         with self._rescaling:
             job_graph = with_parallelism(self._wanted_graph, parallelism)
             before, after = assign_slots(self._wanted_graph).total, assign_slots(job_graph).total
+            if after > before and not self._master.slots.is_adaptive:
+                self._check_slots(after)
             serialized = serialize_job(job_graph)
             if keep is not None:
                 keep(job_graph)
@@ -187,6 +192,18 @@ class JobMasterRunner:
             reason = f"the job is rescaled from {before} to {after} slots"
             self._events.put(events.RescaleJob(job_graph, reason, serialized))
         return job_graph
+
+    def _check_slots(self, needed: int) -> None:
+        """Refuses a rescaling for which the job would have to be stopped without having slots to continue in."""
+        left = self._host.slots_left()
+        if left is not None and needed > left:
+            raise NotEnoughSlotsError(
+                needed,
+                left,
+                None,
+                hint=f"Job '{self.job_graph.job_name}' keeps its present parallelism. Stop other jobs or add slots "
+                "first, or set jobmanager.scheduler: Adaptive; a job then uses more slots when they become available.",
+            )
 
     def _adopt(self, rescaled: events.RescaleJob) -> None:
         """Attempts from the next one on start with the new graph. In the JobMaster's thread, which starts them."""

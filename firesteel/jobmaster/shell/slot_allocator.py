@@ -16,7 +16,8 @@ POLL_INTERVAL_S = 1.0
 class SlotAllocator:
     """Gives the slots of one Spark to jobs. All methods may be called from any thread.
 
-    ``is_fixed``: the number of slots never changes, as that of an embedded Spark.
+    ``is_fixed``: the number of slots never changes, as that of an embedded Spark. ``grows_on_demand``: slots are added
+    when jobs wait for them, as with Spark's dynamic allocation.
     """
 
     def __init__(
@@ -24,10 +25,12 @@ class SlotAllocator:
         count_slots: Callable[[], int],
         *,
         is_fixed: bool,
+        grows_on_demand: bool = False,
         look_s: float = POLL_INTERVAL_S,
         concurrency: Concurrency = SYSTEM,
     ):
         self.is_fixed = is_fixed
+        self.grows_on_demand = grows_on_demand
         self._look_s = look_s
         self._count_slots = count_slots
         self._monotonic = concurrency.monotonic

@@ -101,6 +101,11 @@ class AdaptiveScheduler:
         """Whether an attempt has been started whose tasks do not all run yet."""
         return self._phase is _Phase.STARTING
 
+    @property
+    def usable(self) -> int:
+        """How many slots the job would take of those there are; 0 if they are not enough for parallelism 1."""
+        return self._usable
+
     def decide(self, now: int) -> SchedulingInstruction | None:
         """What is to be done now; to be asked again until it is nothing."""
         if self._phase is _Phase.WAITING:

@@ -28,6 +28,11 @@ class JobSlots:
         """Whether the number of slots there are matters."""
         return self._scheduler is not None
 
+    @property
+    def usable(self) -> int | None:
+        """How many of the slots there are the job would take; None if it requests all of its slots regardless."""
+        return None if self._scheduler is None else self._scheduler.usable
+
     def rescaled(self, job_graph: JobGraph) -> None:
         """Changes the numbers of slots of the job from its next attempt on."""
         groups = slot_counts(job_graph).values()

@@ -25,7 +25,7 @@ from firesteel.spark.pipelined.slot_main import SlotMain
 from firesteel.spark.session.failures import hint_for
 from firesteel.spark.session.liveness import host_error
 from firesteel.spark.session.rdds import Rdds
-from firesteel.spark.session.slots import available_slots, has_fixed_slots, wait_for_slots
+from firesteel.spark.session.slots import available_slots, has_fixed_slots, is_allocated_dynamically, wait_for_slots
 from firesteel.spark.session.worker_environment import WorkerEnvironment
 
 __all__ = ["SparkHost"]
@@ -92,6 +92,10 @@ class SparkHost:
     def watch_slots(self, post: Post) -> None:
         """Asks Spark every second, in a thread of its own; who holds them is the business of a QueuedHost."""
         self._start_thread(self._watch_slots, "firesteel-slot-inventory", post)
+
+    def slots_left(self) -> int | None:
+        """Returns how many slots Spark has; no limit if Spark starts executors on demand."""
+        return None if is_allocated_dynamically(self._context) else available_slots(self._context)
 
     def send(self, attempt: int, slot: int, message: JobMasterMessage) -> None:
         """Sends over the slot's control connection."""

@@ -24,7 +24,14 @@ def allocator_of(context: SparkContext) -> SlotAllocator:
     with _lock:
         if _allocator is None or _allocator[0] is not context:
             # a process has one SparkContext at a time
-            _allocator = context, SlotAllocator(lambda: available_slots(context), is_fixed=has_fixed_slots(context))
+            _allocator = (
+                context,
+                SlotAllocator(
+                    lambda: available_slots(context),
+                    is_fixed=has_fixed_slots(context),
+                    grows_on_demand=is_allocated_dynamically(context),
+                ),
+            )
         return _allocator[1]
 
 

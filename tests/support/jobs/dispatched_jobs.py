@@ -20,7 +20,9 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.model.job_services import JobServices
 from firesteel.jobmaster.shell.job_preparation import PreparedJob
 from firesteel.jobmaster.shell.job_serialization import serialize_job
+from firesteel.jobmaster.shell.queued_host import QueuedHost
 from firesteel.jobmaster.shell.runner import JobMasterRunner
+from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
 from firesteel.runtime.dependencies.prepared import PreparedDependencies
 from firesteel.testing.in_process import InProcessHost
 from firesteel.testing.source import TestingSource
@@ -71,9 +73,10 @@ class MemoryStore:
         return list(self.ended)
 
 
-def start_in_process(job: PreparedJob, services: JobServices) -> JobMasterRunner:
+def start_in_process(job: PreparedJob, services: JobServices, slots: SlotAllocator | None = None) -> JobMasterRunner:
     """A JobStarter without Spark."""
-    return JobMasterRunner(job, InProcessHost(), services)
+    host = InProcessHost()
+    return JobMasterRunner(job, host if slots is None else QueuedHost(host, slots, job.job_graph.job_id), services)
 
 
 class _Capture:
@@ -133,8 +136,15 @@ def is_running(job: ManagedJob) -> bool:
 class Cluster:
     """A Dispatcher, and what its jobs print."""
 
-    def __init__(self, store: MemoryStore, directory: Path, settings: dict[str, str] | None = None):
+    def __init__(
+        self,
+        store: MemoryStore,
+        directory: Path,
+        settings: dict[str, str] | None = None,
+        slots: SlotAllocator | None = None,
+    ):
         self.store = store
+        self.slots = slots
         self.directory = directory
         self.lines: list[str] = []
         self.fenced: list[str] = []
@@ -152,7 +162,7 @@ class Cluster:
     def _start(self, job: PreparedJob, services: JobServices) -> JobMasterRunner:
         self.started.append(job.job_graph.job_name)
         self.dependencies.append(job.dependencies)
-        return start_in_process(job, services)
+        return start_in_process(job, services, self.slots)
 
     def submit(self, build: Callable[..., Any], **options: Any) -> ManagedJob:
         return self.dispatcher.job(self.dispatcher.submit(submission_of(build, **options)))

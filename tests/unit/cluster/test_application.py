@@ -27,7 +27,7 @@ CHECKPOINTED = {"execution.checkpointing.interval": "20 ms"}
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(MemoryStore(), tmp_path)
+    cluster = Cluster(MemoryStore(), tmp_path, slots=SlotAllocator(lambda: 4, is_fixed=True))
     yield cluster
     cluster.dispatcher.close(60.0)
 
@@ -100,9 +100,8 @@ def keyed(environment: Any) -> None:
 
 
 class TestRescaling:
-    def handler(self, cluster: Cluster, slots: int = 4) -> Any:
-        allocator = SlotAllocator(lambda: slots, is_fixed=True)
-        return rescaling.routes(cluster.dispatcher, allocator)[0].handler
+    def handler(self, cluster: Cluster) -> Any:
+        return rescaling.routes(cluster.dispatcher)[0].handler
 
     def request(self, job: Any, parallelism: dict[str, int]) -> RestRequest[Any]:
         body = {vertex: VertexRequirements(ParallelismBounds(1, wanted)) for vertex, wanted in parallelism.items()}
@@ -146,7 +145,7 @@ class TestRescaling:
             ({"sink": 3}, 400, "missing"),
             ({"source": 1, "sink": 0}, 400, "does not hold"),
             ({"source": 1, "sink": 999}, 400, "at most 128"),
-            ({"source": 1, "sink": 9}, 409, "need 9 slots, but there are only 4"),
+            ({"source": 1, "sink": 9}, 409, "needs 9 slots but the cluster has 4"),
             ({"source": 1, "sink": 2, "f" * 32: 1}, 400, "no vertex"),
         ],
     )

@@ -149,6 +149,9 @@ class FakeHost:
     def watch_slots(self, post: Post) -> None:
         self.told.append(("watch",))
 
+    def slots_left(self) -> int | None:
+        return None
+
     def send(self, attempt: int, slot: int, message: Any) -> None:
         self.told.append(("send", attempt, slot, message))
 

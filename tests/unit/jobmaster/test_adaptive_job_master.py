@@ -10,10 +10,11 @@ import pytest
 
 from firesteel.common.errors import JobExecutionError, NotEnoughSlotsError, TaskFailure
 from firesteel.common.job_status import JobStatus
+from firesteel.graph.rescaling import with_parallelism
 from firesteel.jobmaster.checkpoints.coordinator import CheckpointCoordinator
 from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
 from firesteel.jobmaster.job_master import JobMaster
-from firesteel.jobmaster.model.events import MetadataStored, SlotsAvailable, TriggerSavepoint
+from firesteel.jobmaster.model.events import MetadataStored, RescaleJob, SlotsAvailable, TriggerSavepoint
 from firesteel.jobmaster.model.instructions import KillAttempt, Say, StartAttempt, StoreMetadata
 from firesteel.jobmaster.model.settings import AdaptiveSettings
 from firesteel.jobmaster.restart_strategy import FixedDelayRestartStrategy, NoRestartStrategy
@@ -96,6 +97,38 @@ def make_adaptive(make_harness: Any, make_source: Any) -> Any:
             return self.feed(MetadataStored(checkpoint_id, f"/ckp/chk-{checkpoint_id}"))
 
     return AdaptiveHarness
+
+
+def rescaled(h: Any, parallelism: int) -> RescaleJob:
+    return RescaleJob(with_parallelism(h.jm.snapshot.wanted_job_graph, dict.fromkeys(("source", "map"), parallelism)))
+
+
+def test_a_rescaling_to_more_slots_than_there_are_restarts_nothing_until_they_come(make_adaptive: Any) -> None:
+    h = make_adaptive(parallelism=2)
+    h.start()
+    h.available(2)
+    h.run_with(2)
+    h.feed(rescaled(h, 4))
+    assert h.status is JobStatus.RUNNING
+    assert not h.sent(TriggerCheckpoint)
+    h.available(4)
+    h.fire("slots")
+    h.acknowledge()
+    assert h.status is JobStatus.RESTARTING
+    h.attempt_ended()
+    assert StartAttempt(1, 4) in h.instructions
+
+
+def test_a_rescaling_that_is_taken_back_in_time_restarts_nothing(make_adaptive: Any) -> None:
+    h = make_adaptive(parallelism=2)
+    h.start()
+    h.available(2)
+    h.run_with(2)
+    h.feed(rescaled(h, 1))
+    assert h.sent(TriggerCheckpoint)
+    h.feed(rescaled(h, 2))
+    h.acknowledge()
+    assert h.status is JobStatus.RUNNING
 
 
 def test_it_waits_in_created_until_it_has_its_slots(make_adaptive: Any) -> None:

@@ -6,18 +6,14 @@ from typing import Any
 
 from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.cluster.rest.request import RestError, RestRequest, Route
-from firesteel.common.errors import InvalidProgramError
-from firesteel.config import scheduler_options
-from firesteel.graph.rescaling import with_parallelism
-from firesteel.graph.slots import assign_slots
-from firesteel.jobmaster.shell.slot_allocator import SlotAllocator
+from firesteel.common.errors import InvalidProgramError, NotEnoughSlotsError
 from firesteel.rest.jobs import VertexRequirements
 from firesteel.rest.rescaling import UPDATE_RESOURCE_REQUIREMENTS
 
 __all__ = ["routes"]
 
 
-def routes(dispatcher: Dispatcher, slots: SlotAllocator) -> list[Route]:
+def routes(dispatcher: Dispatcher) -> list[Route]:
     def update(request: RestRequest[dict[str, VertexRequirements]]) -> dict[str, Any]:
         job = dispatcher.job(request.path["jobid"])
         runner = job.runner
@@ -36,16 +32,9 @@ def routes(dispatcher: Dispatcher, slots: SlotAllocator) -> list[Route]:
         if all(vertex.parallelism == wanted[vertex.id] for vertex in graph.vertices):
             return {}  # nothing to change: the job is not restarted for it
         try:
-            needed = assign_slots(with_parallelism(graph, wanted)).total
-            there = slots.left_for(job.job_id)
-            is_adaptive = graph.configuration.get(scheduler_options.SCHEDULER) == "Adaptive"
-            if needed > there and not is_adaptive:
-                raise RestError(
-                    409,
-                    f"Job '{job.name}' would need {needed} slots, but there are only {there} for it.",
-                    hint="The job was not changed. Stop other jobs, or start the cluster with more slots.",
-                )
             dispatcher.rescale(job.job_id, wanted)
+        except NotEnoughSlotsError as error:
+            raise RestError(409, error.message, hint=error.hint) from None
         except InvalidProgramError as error:
             raise RestError(400, error.message, hint=error.hint) from None
         return {}

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from firesteel.common.errors import CheckpointError, FiresteelError, InvalidProgramError
+from firesteel.common.errors import CheckpointError, FiresteelError, InvalidProgramError, NotEnoughSlotsError
 from firesteel.common.job_client import JobClient
 from firesteel.graph.job_graph import JobGraph
 from firesteel.runtime.model.partitioner import ForwardPartitioner
@@ -85,8 +85,8 @@ class RunningJob:
         vertices = _rescalable(self._handle.job_graph, self._program)
         try:
             self._handle.rescale(dict.fromkeys(vertices, parallelism))
-        except InvalidProgramError:
-            return False
+        except (InvalidProgramError, NotEnoughSlotsError):
+            return False  # the job continues as it is
         return bool(vertices)
 
     def stop(self, *, drain: bool) -> str | None:
