@@ -66,9 +66,15 @@ ORDERS = {
         "functions",
         "functions/strings",
         "evaluation",
+        "connector",
         "plan",
         "spark_sql",
         "binder",
+        "rules",
+        "runtime",
+        "runtime/operators",
+        "connectors",
+        "translate",
     ),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
     "cluster": ("ha", "rest", "dispatcher", "diagnostics", "rest/handlers", "."),
@@ -116,6 +122,9 @@ PURE = (
     "table/plan",
     "table/spark_sql",
     "table/binder",
+    "table/connector",
+    "table/rules",
+    "table/translate",
 )
 """Folders without I/O, threads and clocks of their own; not their subfolders."""
 

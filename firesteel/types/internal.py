@@ -15,7 +15,7 @@ from firesteel.types import logical as t
 from firesteel.types.arrow import require_pyarrow, to_arrow_schema
 from firesteel.types.logical import FieldsType, LogicalType
 
-__all__ = ["arrow_type", "from_column", "to_column", "to_scalar"]
+__all__ = ["arrow_type", "columns_schema", "from_column", "to_column", "to_scalar"]
 
 _NANOS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _TEMPORAL = (t.DateType, t.TimeType, t.TimestampType, t.LocalZonedTimestampType, t.DayTimeIntervalType)
@@ -29,6 +29,13 @@ def arrow_type(type_: LogicalType) -> Any:
     if isinstance(type_, t.DayTimeIntervalType):
         return require_pyarrow("SQL").duration("ms")
     return to_arrow_schema(t.RowType.of(["f0"], [_storable(type_)])).field(0).type
+
+
+@lru_cache(maxsize=1024)
+def columns_schema(row_type: t.RowType) -> Any:
+    """The schema of a batch of columns of a row type; all columns take null."""
+    pa = require_pyarrow("SQL")
+    return pa.schema([pa.field(part.name, arrow_type(part.type)) for part in row_type.fields])
 
 
 def _storable(type_: LogicalType) -> LogicalType:

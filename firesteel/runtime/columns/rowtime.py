@@ -8,7 +8,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.types.arrow import require_pyarrow
 
-__all__ = ["latest_rowtime", "rowtime_millis"]
+__all__ = ["latest_rowtime", "rowtime_millis", "to_millis"]
 
 _PER_MILLISECOND = {"us": 1_000, "ns": 1_000_000}
 
@@ -22,7 +22,7 @@ def rowtime_millis(batch: ColumnBatch) -> Any:
             f"The rowtime column '{batch.data.schema.field(batch.rowtime).name}' is null in {column.null_count} rows.",
             hint="Filter rows without an event time before watermarks are assigned.",
         )
-    return _to_millis(column.cast("int64").to_numpy(zero_copy_only=False), column.type)
+    return to_millis(column.cast("int64").to_numpy(zero_copy_only=False), column.type)
 
 
 def latest_rowtime(batch: ColumnBatch, column_index: int) -> int | None:
@@ -31,10 +31,10 @@ def latest_rowtime(batch: ColumnBatch, column_index: int) -> int | None:
 
     column = batch.data.column(column_index)
     latest = pc.max(column.cast("int64")).as_py()
-    return None if latest is None else int(_to_millis(latest, column.type))
+    return None if latest is None else int(to_millis(latest, column.type))
 
 
-def _to_millis(numbers: Any, type_: Any) -> Any:
+def to_millis(numbers: Any, type_: Any) -> Any:
     """Whole milliseconds, rounded down."""
     types = require_pyarrow("Columns").types
     if not types.is_timestamp(type_) or type_.unit == "ms":

@@ -12,28 +12,39 @@ from typing import TypeVar
 from typing_extensions import Self
 
 from firesteel.table.catalog.identifiers import ObjectIdentifier
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.source import ScanTableSource
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.types.logical import BigIntType, LogicalType, RowField, RowType
 
 __all__ = [
+    "NO_KEYS",
     "Aggregate",
     "AggregateCall",
     "Filter",
     "Join",
     "JoinKind",
+    "Keys",
     "LogicalNode",
     "Project",
     "SetKind",
     "SetOperation",
+    "SingleInput",
     "Sort",
     "SortKey",
     "TableScan",
     "Values",
+    "keys_of_projection",
     "unique_names",
     "walk",
 ]
 
 Node = TypeVar("Node", bound="LogicalNode")
+
+Keys = frozenset[frozenset[int]]
+"""Sets of columns, each of which identifies a row in a changelog."""
+NO_KEYS: Keys = frozenset()
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,29 @@ class LogicalNode:
         """The node without its inputs, in one line of EXPLAIN."""
         raise NotImplementedError
 
+    # -- changelogs: what streaming queries are checked and planned by -------------------------------------------
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        """The kinds of rows that it produces of such inputs. Raises ValidationError if it cannot consume them."""
+        for mode, node in zip(inputs, self.inputs(), strict=True):
+            if not mode.is_insert_only:
+                raise ValidationError(
+                    f"{type(self).__name__} doesn't support consuming update and delete changes which is produced by "
+                    f"node {node.describe()}"
+                )
+        return ChangelogMode.insert_only()
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        """Whether UPDATE_BEFORE rows are emitted, and whether each input has to emit them.
+
+        ``before_wanted`` is whether a consumer needs them. Consumers get along with more than they need.
+        """
+        return before_wanted, [True] * len(self.inputs())
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        """The sets of columns which identify a row, for such keys of the inputs."""
+        return NO_KEYS
+
     def explain(self, indent: str = "") -> str:
         """The plan as a tree, one node a line."""
         lines = [indent + self.describe()]
@@ -66,7 +100,9 @@ class LogicalNode:
 
 
 @dataclass(frozen=True)
-class _SingleInput(LogicalNode):
+class SingleInput(LogicalNode):
+    """A relation made of one other."""
+
     input: LogicalNode
 
     @property
@@ -81,6 +117,15 @@ class _SingleInput(LogicalNode):
         return replace(self, input=only)
 
 
+def keys_of_projection(expressions: Sequence[Expression], keys: Keys) -> Keys:
+    """The keys whose columns are all projected, by their new places."""
+    places: dict[int, int] = {}
+    for index, expression in enumerate(expressions):
+        if isinstance(expression, InputRef):
+            places.setdefault(expression.index, index)
+    return frozenset(frozenset(places[column] for column in key) for key in keys if key <= places.keys())
+
+
 @dataclass(frozen=True)
 class TableScan(LogicalNode):
     """The rows of a table of a catalog."""
@@ -89,10 +134,22 @@ class TableScan(LogicalNode):
     type: RowType
     options: tuple[tuple[str, str], ...] = ()
     """Options of an OPTIONS hint, which override those of the table."""
+    source: ScanTableSource | None = None
+    """What reads the rows; its produced type is that of the scan."""
+    primary_key: tuple[int, ...] = ()
 
     @property
     def row_type(self) -> RowType:
         return self.type
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return ChangelogMode.insert_only() if self.source is None else self.source.changelog_mode
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return True, ()
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        return frozenset({frozenset(self.primary_key)}) if self.primary_key else NO_KEYS
 
     def describe(self) -> str:
         hints = ", ".join(f"{key}={value}" for key, value in self.options)
@@ -116,7 +173,7 @@ class Values(LogicalNode):
 
 
 @dataclass(frozen=True)
-class Project(_SingleInput):
+class Project(SingleInput):
     """Expressions over each row."""
 
     expressions: tuple[Expression, ...]
@@ -130,16 +187,31 @@ class Project(_SingleInput):
     def row_type(self) -> RowType:
         return self._type
 
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return inputs[0]
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return before_wanted, (before_wanted,)
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        return keys_of_projection(self.expressions, inputs[0])
+
     def describe(self) -> str:
         named = zip(self.expressions, self.names, strict=True)
         return f"Project({', '.join(f'{name}=[{expression}]' for expression, name in named)})"
 
 
 @dataclass(frozen=True)
-class Filter(_SingleInput):
+class Filter(SingleInput):
     """The rows for which a condition is true."""
 
     condition: Expression
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return inputs[0]
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        return inputs[0]
 
     def describe(self) -> str:
         return f"Filter(condition=[{self.condition}])"
@@ -166,7 +238,7 @@ class AggregateCall:
 
 
 @dataclass(frozen=True)
-class Aggregate(_SingleInput):
+class Aggregate(SingleInput):
     """Groups of rows: the columns by which they are grouped, then the results of aggregate functions.
 
     With several grouping sets, the columns that are not in the set of a row are null, and ``$grouping_id`` comes last.
@@ -299,6 +371,14 @@ class SetOperation(LogicalNode):
     def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
         return replace(self, relations=tuple(inputs))
 
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        if self.kind is SetKind.UNION and self.all:
+            return inputs[0].union(*inputs[1:])
+        return super().changelog(inputs)
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return before_wanted, [before_wanted] * len(self.relations)
+
     def describe(self) -> str:
         return f"{self.kind.value}(all=[{str(self.all).lower()}])"
 
@@ -320,7 +400,7 @@ class SortKey:
 
 
 @dataclass(frozen=True)
-class Sort(_SingleInput):
+class Sort(SingleInput):
     """Rows in an order, and of these a part; without keys, any part."""
 
     keys: tuple[SortKey, ...] = ()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef
 from firesteel.table.plan.subqueries import InSubquery
 
-__all__ = ["named_inputs", "transform"]
+__all__ = ["inlined", "moved_inputs", "named_inputs", "transform"]
 
 Change = Callable[[Expression], Expression]
 
@@ -43,3 +43,17 @@ def named_inputs(expression: Expression, names: Sequence[str]) -> Expression:
         return replace(part, name=names[part.index]) if isinstance(part, InputRef) else part
 
     return transform(expression, named)
+
+
+def moved_inputs(expression: Expression, places: Mapping[int, int]) -> Expression:
+    """The expression with columns at other places of the input."""
+
+    def moved(part: Expression) -> Expression:
+        return replace(part, index=places[part.index]) if isinstance(part, InputRef) else part
+
+    return transform(expression, moved)
+
+
+def inlined(expression: Expression, columns: Sequence[Expression]) -> Expression:
+    """The expression with what its columns are made of in their place."""
+    return transform(expression, lambda part: columns[part.index] if isinstance(part, InputRef) else part)

@@ -27,6 +27,8 @@ class CalcSpec(OperatorSpec):
     """Makes a BooleanArray of a RecordBatch: rows for which it is true are kept."""
     rowtime: int | None = None
     """The rowtime column of the results."""
+    columns: tuple[int, ...] | None = None
+    """The columns that the projection reads, which it then gets alone; None if it gets all."""
 
     def create(self, runtime: OperatorRuntime) -> CalcOperator:
         """Returns a new operator for one subtask."""
@@ -45,11 +47,16 @@ class CalcOperator(ColumnOperator):
         self._project = spec.projection
         self._condition = spec.condition
         self._rowtime = spec.rowtime
+        self._columns = None if spec.columns is None else list(spec.columns)
         self.is_one_to_one = spec.condition is None
 
     def process_columns(self, batch: ColumnBatch) -> None:
         if self._condition is not None:
-            batch = batch.filter(self._condition(batch.data))
+            mask = self._condition(batch.data)
+            if self._columns is not None:
+                # only what is read is copied
+                batch = batch.with_data(batch.data.select(self._columns))
+            batch = batch.filter(mask)
             if not len(batch):
                 return
         data = self._project(batch.data)

@@ -1,0 +1,1 @@
+"""What connectors of tables implement: factories, sources and sinks."""

@@ -1,0 +1,1 @@
+"""The connectors of tables: one module for each."""

@@ -1,0 +1,39 @@
+"""The connector ``blackhole``: drops all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from firesteel.connectors.client.discarding_sink import DiscardingSink
+from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext
+from firesteel.table.connector.sink import DynamicTableSink, SinkContext
+
+__all__ = ["FACTORY", "BlackHoleSink"]
+
+
+@dataclass(frozen=True)
+class BlackHoleSink(DynamicTableSink):
+    """Drops all rows, of any kind."""
+
+    def get_changelog_mode(self, requested: ChangelogMode) -> ChangelogMode:
+        # as in Flink: rows before updates are asked for only by sinks that use them
+        return ChangelogMode.upsert()
+
+    def consume(self, stream: Any, context: SinkContext) -> Any:
+        return stream.sink_to(DiscardingSink()).name(context.name)
+
+    def as_summary_string(self) -> str:
+        return "BlackHole"
+
+
+class _Factory(DynamicTableFactory):
+    identifier = "blackhole"
+    optional_options = ("sink.parallelism",)
+
+    def create_sink(self, context: FactoryContext) -> BlackHoleSink:
+        return BlackHoleSink()
+
+
+FACTORY = _Factory()

@@ -1,0 +1,122 @@
+"""The nodes of streaming plans that queries do not name: Calc, watermarks, sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from firesteel.common.types import RowKind
+from firesteel.table.catalog.identifiers import ObjectIdentifier
+from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.sink import DynamicTableSink
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.nodes import Expression, InputRef, walk
+from firesteel.table.plan.nodes import Keys, SingleInput, keys_of_projection
+from firesteel.types.logical import RowType
+
+__all__ = ["Calc", "Sink", "WatermarkAssigner"]
+
+
+@dataclass(frozen=True)
+class Calc(SingleInput):
+    """Rows for which a condition is true, then expressions over each of them."""
+
+    expressions: tuple[Expression, ...]
+    names: tuple[str, ...]
+    condition: Expression | None = None
+
+    @cached_property
+    def _type(self) -> RowType:
+        return RowType.of(self.names, [expression.type for expression in self.expressions], nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return inputs[0]
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        # a row that fulfils the condition no longer is taken back by its UPDATE_BEFORE alone
+        wanted = before_wanted or self.condition is not None
+        return wanted, (wanted,)
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        return keys_of_projection(self.expressions, inputs[0])
+
+    def describe(self) -> str:
+        parts = (
+            str(expression) if str(expression) == name else f"{expression} AS {name}"
+            for expression, name in zip(self.expressions, self.names, strict=True)
+        )
+        where = "" if self.condition is None else f", where=[{self.condition}]"
+        return f"Calc(select=[{', '.join(parts)}]{where})"
+
+
+@dataclass(frozen=True)
+class WatermarkAssigner(SingleInput):
+    """Event time of rows: a column, and an expression over the row for the watermark that it brings."""
+
+    type: RowType
+    """The columns of the input; the rowtime column is a time attribute."""
+    rowtime: int
+    watermark: Expression
+
+    @property
+    def row_type(self) -> RowType:
+        return self.type
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return inputs[0]
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return before_wanted, (before_wanted,)
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        return inputs[0]
+
+    def describe(self) -> str:
+        return f"WatermarkAssigner(rowtime=[{self.type.field_names[self.rowtime]}], watermark=[{self.watermark}])"
+
+
+@dataclass(frozen=True)
+class Sink(SingleInput):
+    """Rows that are written to a table."""
+
+    identifier: ObjectIdentifier | None
+    """The table; None if the rows go to a program or to a client."""
+    sink: DynamicTableSink
+    primary_key: tuple[int, ...] = ()
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        produced = inputs[0]
+        accepted = self.sink.get_changelog_mode(produced)
+        refused = produced.kinds - accepted.kinds - {RowKind.UPDATE_BEFORE}
+        if refused:
+            changes = {RowKind.UPDATE_AFTER: "update", RowKind.DELETE: "delete", RowKind.INSERT: "insert"}
+            kinds = " and ".join(change for kind, change in changes.items() if kind in refused)
+            name = "" if self.identifier is None else f" '{self.identifier.as_summary_string()}'"
+            raise ValidationError(
+                f"Table sink{name} doesn't support consuming {kinds} changes which is produced by node "
+                f"{self.input.describe()}",
+                hint="Write to a connector that accepts changes, such as upsert-kafka or jdbc with a PRIMARY KEY.",
+            )
+        return accepted
+
+    @property
+    def accepts_update_before(self) -> bool:
+        """Whether the sink needs rows of this kind of a query with updates."""
+        return RowKind.UPDATE_BEFORE in self.sink.get_changelog_mode(ChangelogMode.all()).kinds
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return False, (self.accepts_update_before,)
+
+    def describe(self) -> str:
+        table = self.sink.as_summary_string() if self.identifier is None else self.identifier.as_summary_string()
+        return f"Sink(table=[{table}], fields=[{', '.join(self.row_type.field_names)}])"
+
+
+def inputs_of(expressions: Sequence[Expression]) -> list[int]:
+    """The columns to which expressions refer, ascending."""
+    return sorted({part.index for one in expressions for part in walk(one) if isinstance(part, InputRef)})

@@ -1,0 +1,1 @@
+"""The rules that rewrite plans, one per module; each docstring shows what a rule does."""

@@ -1,0 +1,31 @@
+"""The order in which rules rewrite plans of streaming queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.rules.merge_calcs import merge_calcs
+from firesteel.table.rules.prune_columns import prune_columns
+
+__all__ = ["optimize"]
+
+Rule = Callable[[LogicalNode], LogicalNode]
+
+_EACH_NODE: Sequence[Rule] = (merge_calcs,)
+"""Rules that see a node after its inputs, one after the other."""
+
+
+def optimize(root: LogicalNode) -> LogicalNode:
+    """The plan as it is translated."""
+    for rule in _EACH_NODE:
+        root = _applied(rule, root)
+    # projections that pruning leaves behind are merged again
+    return _applied(merge_calcs, prune_columns(root))
+
+
+def _applied(rule: Rule, node: LogicalNode) -> LogicalNode:
+    inputs = [_applied(rule, below) for below in node.inputs()]
+    if any(new is not old for new, old in zip(inputs, node.inputs(), strict=True)):
+        node = node.with_inputs(inputs)
+    return rule(node)

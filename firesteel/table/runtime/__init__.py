@@ -1,0 +1,1 @@
+"""What SQL jobs run in tasks."""

@@ -1,0 +1,1 @@
+"""The operators of SQL: one package for each family."""

@@ -1,0 +1,1 @@
+"""Optimized plans become streams: one module for each family of nodes."""

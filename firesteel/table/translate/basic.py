@@ -1,0 +1,117 @@
+"""Streams of scans, values, projections, unions, watermarks and sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.runtime.operators.columns.calc import CalcSpec
+from firesteel.runtime.operators.columns.watermarks import ColumnWatermarksSpec
+from firesteel.table.connector.sink import SinkContext
+from firesteel.table.connector.source import ScanContext
+from firesteel.table.connectors.in_memory import InMemorySource, batch_of
+from firesteel.table.evaluation.row_codegen import evaluate_constant
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.nodes import Expression
+from firesteel.table.plan.nodes import SetKind, SetOperation, TableScan, Values
+from firesteel.table.plan.rewriting import inlined, moved_inputs
+from firesteel.table.plan.streaming import Calc, Sink, WatermarkAssigner, inputs_of
+from firesteel.table.rules.references import references
+from firesteel.table.runtime.operators.calc import (
+    ConditionFunction,
+    LatestWatermark,
+    ProjectionFunction,
+    WatermarkExpression,
+)
+from firesteel.table.translate.translator import Columns, Translator, translates
+from firesteel.types.logical import LogicalType, RowType, TimestampKind
+
+__all__ = ["rowtime_of"]
+
+
+def rowtime_of(row_type: RowType) -> int | None:
+    """The first column that is a row time attribute."""
+    return next((index for index, part in enumerate(row_type.fields) if _is_rowtime(part.type)), None)
+
+
+def _is_rowtime(type_: LogicalType) -> bool:
+    return getattr(type_, "kind", None) is TimestampKind.ROWTIME
+
+
+@translates(TableScan)
+def scan(node: TableScan, translator: Translator) -> Columns:
+    """The rows of a source."""
+    return _scan(node, translator, None)
+
+
+def _scan(node: TableScan, translator: Translator, strategy: WatermarkStrategy | None) -> Columns:
+    if node.source is None:
+        raise ValidationError(f"{node.identifier.as_summary_string()} has no source that can be read as a stream.")
+    name = f"Source: {node.identifier.object_name}"
+    return node.source.create_stream(ScanContext(translator.environment, name, strategy))
+
+
+@translates(Values)
+def values(node: Values, translator: Translator) -> Columns:
+    """Rows of constants."""
+    rows = [tuple(evaluate_constant(value, translator.session) for value in row) for row in node.rows]
+    source = InMemorySource(node.row_type, batch_of(rows, node.row_type))
+    return source.create_stream(ScanContext(translator.environment, "Values"))
+
+
+@translates(Calc)
+def calc(node: Calc, translator: Translator) -> Columns:
+    """Projection and condition."""
+    used = inputs_of(node.expressions)
+    places = {column: place for place, column in enumerate(used)}
+    moved = [moved_inputs(expression, places) for expression in node.expressions]
+    if node.condition is None:
+        used, moved = [], list(node.expressions)
+    spec = CalcSpec(
+        ProjectionFunction(moved, node.row_type, translator.session),
+        None if node.condition is None else ConditionFunction(node.condition, translator.session),
+        rowtime_of(node.row_type),
+        tuple(used) or None,
+    )
+    return translator.apply(translator.translate(node.input), "Calc", spec)
+
+
+@translates(SetOperation)
+def union(node: SetOperation, translator: Translator) -> Columns:
+    """UNION ALL; other set operations are rewritten."""
+    if node.kind is not SetKind.UNION or not node.all:
+        raise ValidationError(f"{node.describe()} is not supported in streaming queries yet.")
+    first, *others = (translator.translate(relation) for relation in node.relations)
+    united: Columns = first.union(*others)
+    return united
+
+
+@translates(WatermarkAssigner)
+def watermarks(node: WatermarkAssigner, translator: Translator) -> Columns:
+    """Watermarks by the source itself, for each of its splits, if it can; else behind it."""
+    below = node.input
+    computed = below.expressions if isinstance(below, Calc) and below.condition is None else None
+    scan_node = below if computed is None else below.inputs()[0]
+    source = scan_node.source if isinstance(scan_node, TableScan) else None
+    if source is None or not source.supports_watermark_push_down:
+        spec = ColumnWatermarksSpec(_strategy(node.watermark, translator))
+        return translator.apply(translator.translate(below), "WatermarkAssigner", spec)
+    expressions: Sequence[Expression] = references(below) if computed is None else computed
+    strategy = _strategy(inlined(node.watermark, expressions), translator)
+    stream = _scan(scan_node, translator, strategy)  # type: ignore[arg-type]
+    projection = ProjectionFunction(expressions, node.row_type, translator.session)
+    return translator.apply(stream, "Calc", CalcSpec(projection, None, node.rowtime))
+
+
+def _strategy(watermark: Expression, translator: Translator) -> WatermarkStrategy:
+    strategy = WatermarkStrategy.for_generator(LatestWatermark)
+    return strategy.with_timestamp_assigner(WatermarkExpression(watermark, translator.session))
+
+
+@translates(Sink)
+def sink(node: Sink, translator: Translator) -> Any:
+    """Writes the rows."""
+    name = node.sink.as_summary_string() if node.identifier is None else node.identifier.object_name
+    context = SinkContext(f"Sink: {name}", node.row_type, node.primary_key)
+    return node.sink.consume(translator.translate(node.input), context)

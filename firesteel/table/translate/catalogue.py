@@ -1,0 +1,8 @@
+"""All translations of nodes: to import this module registers them."""
+
+from __future__ import annotations
+
+from firesteel.table.translate import basic
+from firesteel.table.translate.translator import Translator
+
+__all__ = ["Translator", "basic"]

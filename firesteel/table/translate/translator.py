@@ -1,0 +1,97 @@
+"""Translator: makes streams of optimized plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from firesteel.config.configuration import Configuration
+from firesteel.datastream.data_stream import DataStream, parallelism_of
+from firesteel.datastream.streams.keyed_stream import KeyedStream
+from firesteel.graph.transformation import TwoInputTransformation
+from firesteel.runtime.columns.keys import ColumnKeySelector
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.model.partitioner import KeyGroupPartitioner
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.session import Session
+from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.plan.traits import Traits, infer_traits
+
+if TYPE_CHECKING:
+    from firesteel.datastream import StreamExecutionEnvironment
+
+__all__ = ["Translator", "translates"]
+
+Columns = DataStream[Any]
+"""A stream of column batches."""
+N = TypeVar("N", bound=LogicalNode)
+_TRANSLATIONS: dict[type[LogicalNode], Callable[[Any, Translator], Any]] = {}
+
+
+def translates(kind: type[N]) -> Callable[[Callable[[N, Translator], Any]], Callable[[N, Translator], Any]]:
+    """Registers a function as the translation of a kind of nodes."""
+
+    def register(function: Callable[[N, Translator], Any]) -> Callable[[N, Translator], Any]:
+        _TRANSLATIONS[kind] = function
+        return function
+
+    return register
+
+
+class Translator:
+    """Makes streams of plans. A node that occurs several times becomes one stream."""
+
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        roots: Sequence[LogicalNode],
+        configuration: Configuration | None = None,
+        session: Session | None = None,
+    ) -> None:
+        self.environment = environment
+        self.configuration = configuration or Configuration()
+        self.session = session or Session()
+        self._traits = infer_traits(roots)
+        self._done: dict[LogicalNode, Any] = {}
+
+    def translate(self, node: LogicalNode) -> Any:
+        """The stream of a node: of column batches with its row type."""
+        if node not in self._done:
+            function = _TRANSLATIONS.get(type(node))
+            if function is None:
+                raise ValidationError(f"{type(node).__name__} is not supported in streaming queries yet.")
+            self._done[node] = function(node, self)
+        return self._done[node]
+
+    def traits(self, node: LogicalNode) -> Traits:
+        """The changelog of a node."""
+        return self._traits[node]
+
+    def keyed(self, stream: Columns, columns: Sequence[int]) -> KeyedStream[Any, Any]:
+        """The stream by key; without columns, all rows have the same key."""
+        selector = ColumnKeySelector(tuple(columns))
+        partition = stream._partition(KeyGroupPartitioner(selector))
+        return KeyedStream(self.environment, partition, selector, None, stream)  # type: ignore[arg-type]
+
+    def apply(self, stream: Columns, name: str, spec: OperatorSpec, *, is_single: bool = False) -> Columns:
+        """The stream of an operator over a stream; a single one has one subtask.
+
+        Rows stay where they are unless the stream is keyed: changes of a row must not overtake each other.
+        """
+        applied = stream._transform(name, spec, None)
+        if is_single:
+            return applied.force_non_parallel()
+        parallelism = None if isinstance(stream, KeyedStream) else parallelism_of(stream._transformation)
+        return applied if parallelism is None else applied.set_parallelism(parallelism)
+
+    def connect(self, left: Columns, right: Columns, name: str, spec: OperatorSpec) -> Columns:
+        """The stream of an operator over two streams, which are both keyed or both not."""
+        transformation = TwoInputTransformation(
+            left._transformation,
+            right._transformation,
+            spec,
+            key_selectors=(left._key_selector, right._key_selector),
+            name=name,
+        )
+        self.environment._add_operator(transformation)
+        return DataStream(self.environment, transformation)
