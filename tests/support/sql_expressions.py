@@ -119,7 +119,7 @@ def from_recorded(value: Any, type_: LogicalType) -> Any:
 
 def _java_timestamp(text: str) -> int:
     """Java leaves out seconds that are 0."""
-    date, _, time = text.rstrip("Z").lstrip("+").replace("T", " ").partition(" ")
+    date, _, time = text.rstrip("Z").replace("T", " ").partition(" ")
     return temporal.parse_timestamp(f"{date} {time if time.count(':') == 2 else f'{time}:00'}", 9)
 
 

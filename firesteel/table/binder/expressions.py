@@ -15,7 +15,7 @@ from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Cast, Expression, Literal
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.json_functions import is_json
-from firesteel.table.inference.families import is_boolean, is_null
+from firesteel.table.inference.families import is_boolean, is_integer, is_interval, is_null
 from firesteel.table.parser import nodes
 from firesteel.table.parser.types import to_logical_type
 from firesteel.types import logical as t
@@ -203,6 +203,10 @@ class ExpressionBinder:
             )
         if isinstance(operand, Literal) and operand.value is None:
             return Literal(type_.copy(), None)
+        if is_interval(type_):
+            if isinstance(operand, Literal) and is_integer(operand.type) and not safe:
+                return literals.interval_of_number(operand.value, type_)
+            type_ = literals.stored_interval(type_)
         return Cast(type_.copy(safe or operand.type.nullable), operand, safe)
 
     # conditions

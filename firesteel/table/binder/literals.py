@@ -10,10 +10,17 @@ from firesteel.table.expressions.nodes import Literal
 from firesteel.table.values import temporal_text as temporal
 from firesteel.table.values.zones import find_zone, to_instant
 from firesteel.types import logical as t
-from firesteel.types.logical import LogicalTypeRoot
+from firesteel.types.logical import LogicalType, LogicalTypeRoot
 from firesteel.types.python import RANGES
 
-__all__ = ["interval_literal", "number_literal", "string_literal", "temporal_literal"]
+__all__ = [
+    "interval_literal",
+    "interval_of_number",
+    "number_literal",
+    "stored_interval",
+    "string_literal",
+    "temporal_literal",
+]
 
 _MAX_DIGITS = 38
 _UNITS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1000}
@@ -51,7 +58,7 @@ def temporal_literal(kind: str, text: str, zone: str = "UTC") -> Literal:
             return Literal(t.DateType(nullable=False), temporal.parse_date(text))
         if kind == "TIME":
             return Literal(t.TimeType(precision, nullable=False), temporal.parse_time(text))
-        nanos = temporal.parse_timestamp(text, 9)
+        nanos = temporal.parse_timestamp_literal(text)
     except ValueError:
         raise ValidationError(
             f"Illegal {kind} literal '{text}'.", hint="The form is 2006-06-05 12:30:45.123."
@@ -73,6 +80,21 @@ def interval_literal(text: str, start: str, end: str | None) -> Literal:
     except (ValueError, KeyError):
         qualifier = f"{start} TO {end}" if end else start
         raise ValidationError(f"Illegal interval literal format '{text}' for INTERVAL {qualifier}.") from None
+
+
+def interval_of_number(number: int, type_: LogicalType) -> Literal:
+    """CAST(5 AS INTERVAL DAY): of a literal, a number of the interval's field."""
+    return interval_literal(str(number), type_.resolution.name, None)  # type: ignore[attr-defined]
+
+
+def stored_interval(type_: LogicalType) -> LogicalType:
+    """The type that an interval with any fields has in expressions; other types are left as they are."""
+    match type_:
+        case t.YearMonthIntervalType():
+            return t.YearMonthIntervalType(t.YearMonthResolution.MONTH, nullable=type_.nullable)
+        case t.DayTimeIntervalType():
+            return t.DayTimeIntervalType(t.DayTimeResolution.SECOND, fractional_precision=3, nullable=type_.nullable)
+    return type_
 
 
 def _signed(text: str) -> tuple[int, str]:

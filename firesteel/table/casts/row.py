@@ -79,7 +79,25 @@ def _to_string(source: LogicalType, target: LogicalType, session: Session) -> Co
     if families.is_character(source):
         return fit
     text = text_function(source, session)
+    fit = _to_units(target)
     return text if fit is None else lambda value: fit(text(value))
+
+
+def _to_units(target: LogicalType) -> Convert | None:
+    """As below for text that Flink holds as a string of Java: the length is one of units of 16 bits."""
+    fit = _to_length(target, " ")
+    if fit is None:
+        return None
+    length: int = target.length  # type: ignore[attr-defined]
+    padded = isinstance(target, t.CharType)
+
+    def cut(text: str) -> Any:
+        if text.isascii():
+            return fit(text)
+        units = text.encode("utf-16-le", "surrogatepass")[: 2 * length].decode("utf-16-le", "replace")
+        return units + " " * (length - len(text.encode("utf-16-le")) // 2) if padded else units
+
+    return cut
 
 
 def _to_length(target: LogicalType, filler: Any) -> Convert | None:
@@ -105,11 +123,12 @@ def _from_string(target: LogicalType, session: Session) -> Convert | None:
         case t.FloatType():
             return lambda value: numbers.single(numbers.parse_double(value))
         case t.DecimalType():
-            return lambda value: _parse_decimal(value, target)
+            return lambda value: numbers.parse_decimal(value, target)
         case t.DateType():
             return temporal.parse_date
         case t.TimeType():
-            return temporal.parse_time
+            cut = _cut(10 ** max(3 - target.precision, 0))
+            return lambda value: cut(temporal.parse_time(value))
         case t.TimestampType():
             return lambda value: temporal.parse_timestamp(value, target.precision)
         case t.LocalZonedTimestampType():
@@ -119,22 +138,12 @@ def _from_string(target: LogicalType, session: Session) -> Convert | None:
 
 
 def _parse_boolean(text: str) -> bool:
-    word = text.strip().lower()
+    word = text.lower()
     if word in _TRUE:
         return True
     if word in _FALSE:
         return False
     raise ValueError(text)
-
-
-def _parse_decimal(text: str, type_: t.DecimalType) -> Decimal:
-    value = Decimal(text.strip())
-    if not value.is_finite():
-        raise ValueError(text)
-    fitted = numbers.fit_decimal(value, type_)
-    if fitted is None:
-        raise ValueError(text)
-    return fitted
 
 
 # -- numbers -----------------------------------------------------------------------------------------------
@@ -144,10 +153,6 @@ def _to_number(source: LogicalType, target: LogicalType) -> Convert | None:
     if families.is_boolean(source):
         from_int = _to_number(t.IntType(), target) or int
         return lambda value: from_int(int(value))
-    if families.is_interval(source):
-        scale = _interval_unit(source)
-        from_long = _to_number(t.BigIntType(), target) or int
-        return lambda value: from_long(int(value / scale))
     if target.root in BITS:
         return _to_integer(source, BITS[target.root])
     match target:
@@ -177,17 +182,11 @@ def _to_decimal(value: Any, type_: t.DecimalType) -> Decimal | None:
 # -- dates and times ---------------------------------------------------------------------------------------
 
 
-def _interval_unit(type_: LogicalType) -> int:
-    resolution = type_.resolution.name  # type: ignore[attr-defined]
-    units = {"YEAR": 12, "MONTH": 1, "DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1000}
-    return units[resolution]
-
-
 def _to_interval(source: LogicalType, target: LogicalType) -> Convert | None:
+    """A number is one of months or of milliseconds, whatever the fields of the interval are."""
     if families.is_interval(source):
         return None
-    unit = _interval_unit(target)
-    return lambda value: int(value) * unit
+    return _to_integer(source, 32 if isinstance(target, t.YearMonthIntervalType) else 64)
 
 
 def _to_datetime(source: LogicalType, target: LogicalType, session: Session) -> Convert | None:
@@ -204,12 +203,15 @@ def _to_datetime(source: LogicalType, target: LogicalType, session: Session) -> 
             local = lambda value: to_local(value, zone)
         case _:
             local = int
+    of_instant = isinstance(source, t.LocalZonedTimestampType)
     match target:
         case t.DateType():
-            return lambda value: local(value) // _DAY
+            return (lambda value: local(value) // _DAY) if of_instant else lambda value: _whole_days(local(value))
         case t.TimeType():
             to_time = _to_precision(target)
-            return lambda value: to_time(local(value) % _DAY // 10**6)
+            if of_instant:
+                return lambda value: to_time(local(value) % _DAY // 10**6)
+            return lambda value: to_time(_time_of_day(local(value)))
         case t.LocalZonedTimestampType():
             fit = _to_precision(target)
             return lambda value: fit(to_instant(local(value), zone))
@@ -217,12 +219,40 @@ def _to_datetime(source: LogicalType, target: LogicalType, session: Session) -> 
     return lambda value: fit(local(value))
 
 
+def _whole_days(nanos: int) -> int:
+    """The days before 1970 are counted towards 1970, as Flink does."""
+    millis = nanos // 10**6
+    return millis // 86_400_000 if millis >= 0 else -(-millis // 86_400_000)
+
+
+def _time_of_day(nanos: int) -> int:
+    millis = nanos // 10**6
+    return millis % 86_400_000 if millis >= 0 else -(-millis % 86_400_000)
+
+
 def _to_precision(target: LogicalType) -> Convert:
+    """Cuts digits; what has no more than milliseconds is cut towards 1970."""
     digits: int = target.precision  # type: ignore[attr-defined]
-    unit = 10 ** (3 - digits if isinstance(target, t.TimeType) else 9 - digits) if digits < 9 else 1
-    if unit <= 1:
+    if isinstance(target, t.TimeType):
+        return _cut(10 ** max(3 - digits, 0), check=True)
+    if digits >= 9:
         return int
-    return lambda value: value // unit * unit
+    if digits > 3:
+        unit, short = 10 ** (9 - digits), int(10**digits)
+        # Flink compares the number of digits without leading zeros
+        return lambda value: value if value % 10**9 < short else value // unit * unit
+    cut = _cut(10 ** (3 - digits))
+    return lambda value: cut(value // 10**6) * 10**6
+
+
+def _cut(unit: int, check: bool = False) -> Convert:
+    def cut(value: int) -> int:
+        whole = value // unit * unit if value >= 0 else -(-value // unit * unit)
+        if check and whole < 0:
+            raise EvaluationError("A timestamp before 1970 has no time of day.", hint="Flink cannot represent it.")
+        return whole
+
+    return cut
 
 
 # -- types made of types -----------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def supports_cast(source: LogicalType, target: LogicalType) -> bool:
     if families.is_boolean(source):
         return families.is_numeric(target)
     if families.is_numeric(source):
-        return _supports_number(source, target)
+        return _supports_number(target)
     return _supports_datetime(source, target)
 
 
@@ -52,18 +52,11 @@ def _supports_constructed(source: LogicalType, target: LogicalType) -> bool:
 def _supports_interval(source: LogicalType, target: LogicalType) -> bool:
     if source.root is target.root:
         return True
-    for interval, other in ((source, target), (target, source)):
-        if families.is_interval(interval) and families.is_exact(other):
-            return interval.resolution in _SINGLE_FIELDS  # type: ignore[attr-defined]
-    return families.is_character(source)
+    return families.is_integer(source) and target.resolution in _SINGLE_FIELDS  # type: ignore[attr-defined]
 
 
-def _supports_number(source: LogicalType, target: LogicalType) -> bool:
-    if families.is_numeric(target):
-        return True
-    if families.is_boolean(target):
-        return families.is_integer(source)
-    return False
+def _supports_number(target: LogicalType) -> bool:
+    return families.is_numeric(target) or families.is_boolean(target)
 
 
 _DATETIMES: dict[LogicalTypeRoot, tuple[LogicalTypeRoot, ...]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 from firesteel.table.expressions.session import Session
@@ -16,10 +15,6 @@ from firesteel.types.logical import FieldsType, LogicalType
 __all__ = ["text_function"]
 
 ToText = Callable[[Any], str]
-
-
-def _decimal_text(value: Decimal) -> str:
-    return f"{value:f}"
 
 
 def _boolean_text(value: bool) -> str:
@@ -42,7 +37,7 @@ def text_function(type_: LogicalType, session: Session) -> ToText:
         case t.FloatType():
             return to_java_float
         case t.DecimalType():
-            return _decimal_text
+            return f"{{:.{type_.scale}f}}".format
         case t.DateType():
             return temporal.date_text
         case t.TimeType():

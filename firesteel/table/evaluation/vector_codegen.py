@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from firesteel.table.casts.row import can_fail as cast_can_fail
 from firesteel.table.casts.row import cast_row
 from firesteel.table.casts.vector import cast_vector
+from firesteel.table.casts.vector_text import partial_cast_vector
 from firesteel.table.evaluation.folding import fold
 from firesteel.table.evaluation.row_codegen import can_be_null
 from firesteel.table.expressions.errors import EvaluationError
@@ -145,6 +146,9 @@ class _VectorWriter:
                 return self.array(cast.operand)
             loop = _loop(convert, (cast.operand,), target, strict=True)
             arrays = "" if isinstance(cast.operand, Literal) else f", {self.value(cast.operand)}"
+            partial = partial_cast_vector(source, target) if arrays else None
+            if partial is not None:
+                loop = _try_first(partial, loop)
             return self._assign(f"{self._bind('f', loop)}(length{arrays})")
         return self._assign(f"{self._bind('f', kernel)}({self.array(cast.operand)})")
 
@@ -208,6 +212,14 @@ class _VectorWriter:
         return run
 
 
+def _try_first(kernel: Callable[[Any], Any | None], loop: Callable[..., Any]) -> Callable[..., Any]:
+    def evaluate(length: int, array: Any) -> Any:
+        found = kernel(array)
+        return loop(length, array) if found is None else found
+
+    return evaluate
+
+
 def _scatter(into: Any, mask: Any, values: Any) -> Any:
     try:
         return pc.replace_with_mask(into, mask, values)
@@ -256,7 +268,7 @@ def _loop(
         values = run(rows)
         try:
             return to_column(values, type_)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, OverflowError) as error:
             raise EvaluationError(f"A column of {type_.as_summary_string()} cannot hold the result: {error}") from error
 
     return evaluate

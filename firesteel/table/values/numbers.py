@@ -10,12 +10,25 @@ import numpy as np
 
 from firesteel.types import logical as t
 
-__all__ = ["CONTEXT", "fit_decimal", "parse_double", "parse_integer", "single", "truncate_to", "wrap"]
+__all__ = [
+    "CONTEXT",
+    "fit_decimal",
+    "parse_decimal",
+    "parse_double",
+    "parse_integer",
+    "single",
+    "truncate_to",
+    "wrap",
+]
 
 CONTEXT = Context(prec=100, rounding=ROUND_HALF_UP)
 _SPACES = "".join(map(chr, range(33)))
 """What Java's trim removes."""
-_INTEGER = re.compile(r"([+-]?)(\d+)(?:\.(\d*))?", re.ASCII)
+_INTEGER = re.compile(r"([+-]?)(?=[\d.])(\d*)(?:\.(\d*))?", re.ASCII)
+_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+_SHORT_DECIMAL = re.compile(r"([+-]?\d*(?:\.\d*)?)(?:[eE]([+-]?\d+))?[\x00-\x7f]?\s*", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_MAX_LONG_DIGITS = 18
 _DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 
 
@@ -59,7 +72,7 @@ def parse_integer(text: str, bits: int) -> int:
     found = _INTEGER.fullmatch(text.strip(_SPACES))
     if found is None:
         raise ValueError(text)
-    value = int(found[1] + found[2])
+    value = int(f"{found[1]}{found[2] or 0}")
     if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
         raise ValueError(text)
     return value
@@ -68,6 +81,31 @@ def parse_integer(text: str, bits: int) -> int:
 def parse_double(text: str) -> float:
     """A float from text as Java reads it."""
     stripped = text.strip(_SPACES)
+    if _HEXADECIMAL.fullmatch(stripped):
+        return float.fromhex(stripped.rstrip("fFdD") if stripped[-1] in "fFdD" else stripped)
     if not _DOUBLE.fullmatch(stripped):
         raise ValueError(text)
     return float(stripped.rstrip("fFdD") if stripped[-1:] in "fFdD" and stripped[-2:] != "ty" else stripped)
+
+
+def parse_decimal(text: str, type_: t.DecimalType) -> Decimal:
+    """A decimal of a type from text; ValueError if there is none or it does not fit.
+
+    As in Flink, short text for a type of at most 18 digits may end with one character that is no part of a number.
+    """
+    assert type_.precision is not None
+    stripped = text.strip(_SPACES)
+    if type_.precision <= _MAX_LONG_DIGITS and len(text.encode()) <= _MAX_LONG_DIGITS:
+        found = _SHORT_DECIMAL.fullmatch(stripped)
+        if found is None or stripped in ("", "+", "-"):
+            raise ValueError(text)
+        digits = found[1] if any(map(str.isdigit, found[1])) else "0"
+        value = Decimal(f"{digits}E{found[2] or 0}")
+    elif _DECIMAL.fullmatch(stripped):
+        value = Decimal(stripped)
+    else:
+        raise ValueError(text)
+    fitted = fit_decimal(value, type_)
+    if fitted is None:
+        raise ValueError(text)
+    return fitted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from firesteel.table.values.calendar import civil, day_number
+from firesteel.table.values.calendar import civil, day_number, days_of_month
 
 __all__ = [
     "NANOS_PER_DAY",
@@ -13,15 +13,19 @@ __all__ = [
     "parse_date",
     "parse_time",
     "parse_timestamp",
+    "parse_timestamp_literal",
     "time_text",
     "timestamp_text",
     "year_month_text",
 ]
 
 NANOS_PER_DAY = 86_400_000_000_000
-_DATE = re.compile(r"\s*(\d{1,5})(?:-(\d{1,2})(?:-(\d{1,2}))?)?\s*", re.ASCII)
-_FULL_TIME = re.compile(r"\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d*)?", re.ASCII)
-_TIME = re.compile(r"\s*(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?)?\s*", re.ASCII)
+_DATE = re.compile(r"\s*(\d{1,4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?\s*", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"(\d{4}|\+\d{5,6})-(\d{1,2})-(\d{1,2})(?: (\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,9}))?)?", re.ASCII
+)
+_LITERAL_TIME = re.compile(r"\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d*)?", re.ASCII)
+_TIME = re.compile(r"\s*(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?\s*", re.ASCII)
 
 
 def date_text(days: int) -> str:
@@ -84,11 +88,28 @@ def _time_nanos(text: str) -> int:
 
 
 def parse_timestamp(text: str, precision: int) -> int:
-    """The nanoseconds of a timestamp without the digits beyond the precision; ValueError if there is none."""
-    trimmed = text.strip()
-    date, separator, time = trimmed.partition(" ")
-    if separator and not _FULL_TIME.fullmatch(time):
+    """The nanoseconds of a timestamp without the digits beyond the precision; ValueError if there is none.
+
+    A day that a month does not have, up to the 31st, is its last one; 24:00:00 is the beginning of the next day.
+    """
+    found = _TIMESTAMP.fullmatch(text)
+    if found is None:
         raise ValueError(text)
-    nanos = parse_date(date) * NANOS_PER_DAY + (_time_nanos(time) if separator else 0)
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    fraction = int(f"{found[7] or '0':0<9}")
+    if not 1 <= month <= 12 or day > 31 or year < 1:
+        raise ValueError(text)
+    if hour > 24 or minute > 59 or second > 59 or (hour == 24 and minute + second + fraction):
+        raise ValueError(text)
+    days = day_number(year, month, min(day, days_of_month(year, month)))
+    nanos = days * NANOS_PER_DAY + (hour * 3600 + minute * 60 + second) * 10**9 + fraction
     unit = int(10 ** (9 - precision))
     return nanos // unit * unit
+
+
+def parse_timestamp_literal(text: str) -> int:
+    """The nanoseconds of a literal, which has to name a day that there is, and a time of it."""
+    date, separator, time = text.strip().partition(" ")
+    if separator and not _LITERAL_TIME.fullmatch(time):
+        raise ValueError(text)
+    return parse_date(date) * NANOS_PER_DAY + (_time_nanos(time) if separator else 0)
