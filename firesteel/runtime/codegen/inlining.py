@@ -38,6 +38,7 @@ __all__ = [
     "inline_expression",
     "inline_expression_of_two",
     "register_inline_expressions",
+    "tuple_fields",
 ]
 
 InlineTable = dict[CodeType, "InlineExpression"]
@@ -111,6 +112,37 @@ class InlineExpression:
             replaced[self.second_argument] = second_variable
         tree = _Renamer(replaced).visit(_parse(self.text, "eval"))
         return f"({ast.unparse(tree)})"
+
+
+def tuple_fields(
+    expression: InlineExpression, variable: str, names: Mapping[str, str], second_variable: str
+) -> list[str | None] | None:
+    """The texts of the fields of the tuple that a function of two arguments makes; None if it does something else.
+
+    The function must read its first argument by constant indexes of that tuple only, so that a list of the fields can
+    stand for it. None stands for a field that is the one of the first argument at the same place.
+    """
+    body = _parse(expression.text, "eval").body
+    if not isinstance(body, ast.Tuple):
+        return None
+    indexes = {
+        id(node.value): node.slice.value
+        for node in ast.walk(body)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    }
+    for node in ast.walk(body):
+        if isinstance(node, ast.Name) and node.id == expression.argument:
+            index = indexes.get(id(node))
+            if type(index) is not int or not 0 <= index < len(body.elts):
+                return None
+    replaced = {**names, expression.argument: variable}
+    if expression.second_argument is not None:
+        replaced[expression.second_argument] = second_variable
+    unchanged = [f"{expression.argument}[{position}]" for position in range(len(body.elts))]
+    return [
+        None if ast.unparse(field) == same else f"({ast.unparse(_Renamer(replaced).visit(field))})"
+        for field, same in zip(body.elts, unchanged, strict=True)
+    ]
 
 
 def register_inline_expressions(table: InlineTable) -> None:

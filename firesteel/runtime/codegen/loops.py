@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 
 from firesteel.api.output_tag import OutputTag
 from firesteel.runtime.codegen.functions import converted_function
-from firesteel.runtime.codegen.inlining import code_location, inline_expression, inline_expression_of_two
+from firesteel.runtime.codegen.inlining import code_location, inline_expression, inline_expression_of_two, tuple_fields
 from firesteel.runtime.codegen.ownership import Ownership, Shape, copy_batch, keeps_nothing
 from firesteel.types.copying import IMMUTABLE, copy_value
 
@@ -210,6 +210,17 @@ class LoopWriter:
             return f"{self.bind('f', function)}({first}, {second})"
         self._user_code = (inlined.file, inlined.line)
         return inlined.applied_to(first, self._free_names(function, inlined.free_names), second)
+
+    def fields_of_two(self, function: Callable[[Any, Any], Any], first: str, second: str) -> list[str | None] | None:
+        """The expressions of the fields of the tuple that a function of two variables makes, where it can be inlined.
+
+        None stands for a field that the function takes from its first argument unchanged. See `tuple_fields`.
+        """
+        inlined = inline_expression_of_two(function)
+        if inlined is None:
+            return None
+        self._user_code = (inlined.file, inlined.line)
+        return tuple_fields(inlined, first, self._free_names(function, inlined.free_names), second)
 
     def _free_names(self, function: Any, names: Sequence[str]) -> dict[str, str]:
         """What to write for the names a function takes from its closure and its module."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.model.operator_spec import FunctionSpec
 from firesteel.runtime.operators.aggregation.function import Aggregation
+from firesteel.runtime.operators.aggregation.layouts import PartialLayout, layout_of
 from firesteel.runtime.operators.inline import InlineOperator
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class BundleOperator(InlineOperator):
         self._max_keys = spec.max_keys
         self._max_delay = spec.max_delay_ms
         self._partials: dict[Any, Any] = {}
-        """By key: the partial result, or a list of it and its timestamp if records have timestamps."""
+        """By key: what holds the partial result."""
+        self._layout: PartialLayout | None = None
         self._unhashable: list[Pair] = []
         """Of keys that cannot be in a dictionary: one for each record."""
         self._has_timestamps = False
@@ -80,34 +82,27 @@ class BundleOperator(InlineOperator):
         bundle, partials = writer.bind("bundle", self), writer.bind("partials", self._partials)
         find, full = writer.bind("find", self._partials.get), writer.bind("full", self._flush_full)
         known = writer.new_variable("p")
-        held = f"[{{}}, {writer.timestamp}]" if with_timestamps else "{}"
+        if self._layout is None:
+            self._layout = layout_of(aggregation)
+        layout = self._layout
         writer.prologue(f"{bundle}.begin({with_timestamps})")
         with writer.block("try:"):
             writer.line(f"{known} = {find}({key})", element=value, what="key_by")
         with writer.block("except TypeError:"):
             first = aggregation.write_first(writer, value)
             apart = writer.bind("apart", self._unhashable)
-            writer.line(f"{apart}.append(({key}, {held.format(first)}))")
+            writer.line(f"{apart}.append(({key}, {layout.held(writer, first)}))")
             with writer.block(f"if len({apart}) >= {self._max_keys}:"):
                 writer.line(f"{full}()")
         with writer.block("else:"):
             with writer.block(f"if {known} is None:"):
                 first = aggregation.write_first(writer, value)
-                writer.line(f"{partials}[{key}] = {held.format(first)}")
+                writer.line(f"{partials}[{key}] = {layout.held(writer, first)}")
                 if self._max_records is None or self._max_keys < self._max_records:
                     with writer.block(f"if len({partials}) >= {self._max_keys}:"):
                         writer.line(f"{full}()")
             with writer.block("else:"):
-                partial = writer.new_variable("a") if with_timestamps else known
-                if with_timestamps:
-                    writer.line(f"{partial} = {known}[0]")
-                aggregation.write_add(writer, partial, value)
-                if with_timestamps:
-                    writer.line(f"{known}[0] = {partial}")
-                    with writer.block(f"if {writer.timestamp} > {known}[1]:"):
-                        writer.line(f"{known}[1] = {writer.timestamp}")
-                else:
-                    writer.line(f"{partials}[{key}] = {partial}")
+                layout.write_add(writer, partials, key, known, value)
         if self._max_records is not None:
             count = writer.new_variable("c")
             writer.prologue(f"{count} = {bundle}.count")
@@ -134,11 +129,8 @@ class BundleOperator(InlineOperator):
     def flush_in_turn(self) -> bool:
         """Emits what the bundle holds while the turn lasts, at least a part of it; whether nothing is left."""
         while entries := self._take():
-            timestamps = None
-            if self._has_timestamps:
-                timestamps = [timestamp for _, (_, timestamp) in entries]
-                entries = [(key, partial) for key, (partial, _) in entries]
-            self.emit_partials(entries, timestamps)
+            assert self._layout is not None
+            self.emit_partials(*self._layout.partials(entries, with_timestamps=self._has_timestamps))
             if self.context.turn.is_over and self._partials:
                 # the next record, or the delay, continues the flush
                 return False
