@@ -56,7 +56,7 @@ def inputs() -> Inputs:
     read = json.loads((HERE / "recorded" / "inputs.json").read_text())
     names = [name for name, _ in read["columns"]]
     types = [logical_type(text) for _, text in read["columns"]]
-    columns = [[_from_json(row[name], type_) for row in read["rows"]] for name, type_ in zip(names, types, strict=True)]
+    columns = [[from_json(row[name], type_) for row in read["rows"]] for name, type_ in zip(names, types, strict=True)]
     arrays = [to_column(values, type_) for values, type_ in zip(columns, types, strict=True)]
     return Inputs(t.RowType.of(names, types), list(zip(*columns, strict=True)), arrays)
 
@@ -75,7 +75,7 @@ def bind(sql: str, of: Session | None = None) -> Expression:
     return ExpressionBinder(Scope.of(inputs().type, "t"), sql, of).bind(parse_expression(sql))
 
 
-def _from_json(value: Any, type_: LogicalType) -> Any:
+def from_json(value: Any, type_: LogicalType) -> Any:
     """A value as the JSON format of Flink reads it."""
     if value is None:
         return None
@@ -83,9 +83,9 @@ def _from_json(value: Any, type_: LogicalType) -> Any:
         case t.VarBinaryType() | t.BinaryType():
             return base64.b64decode(value)
         case t.MapType():
-            return {_from_json(key, type_.key_type): _from_json(item, type_.value_type) for key, item in value.items()}
+            return {from_json(key, type_.key_type): from_json(item, type_.value_type) for key, item in value.items()}
         case FieldsType():
-            return tuple(_from_json(value[part.name], part.type) for part in type_.fields)
+            return tuple(from_json(value[part.name], part.type) for part in type_.fields)
     return from_recorded(value, type_)
 
 
@@ -112,6 +112,8 @@ def from_recorded(value: Any, type_: LogicalType) -> Any:
             return [from_recorded(item, type_.element_type) for item in value]
         case t.MapType():
             return {from_recorded(k, type_.key_type): from_recorded(v, type_.value_type) for k, v in value}
+        case t.MultisetType():
+            return {from_recorded(k, type_.element_type): count for k, count in value}
         case FieldsType():
             return tuple(from_recorded(item, part) for item, part in zip(value, type_.children(), strict=True))
     return value

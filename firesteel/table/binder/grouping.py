@@ -12,6 +12,7 @@ from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.functions.definition import FunctionKind
+from firesteel.table.functions.json_functions import is_json
 from firesteel.table.functions.registry import find_function
 from firesteel.table.functions.signatures import any_nullable
 from firesteel.table.parser import nodes
@@ -19,13 +20,15 @@ from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode, Pr
 
 __all__ = ["GroupedBinder", "has_aggregate"]
 
-NEVER_NULL = frozenset({"COUNT", "APPROX_COUNT_DISTINCT", "COLLECT"})
+NEVER_NULL = frozenset({"COUNT", "APPROX_COUNT_DISTINCT", "COLLECT", "JSON_OBJECTAGG", "JSON_ARRAYAGG"})
 """Functions with a result even if there are no rows."""
 
 
 def aggregate_call(node: exp.Expression) -> nodes.Call | None:
     """The call of an aggregate function that a node is, with or without FILTER."""
     inner = node.this if isinstance(node, exp.Filter) else node
+    if isinstance(inner, (exp.IgnoreNulls, exp.RespectNulls)):
+        inner = inner.this
     if not isinstance(inner, nodes.Call):
         return None
     definition = find_function(inner.function_name)
@@ -108,11 +111,17 @@ class GroupedBinder(QueryExpressionBinder):
     def _aggregate(self, node: nodes.Call, around: exp.Expression) -> Expression:
         definition = find_function(node.function_name)
         assert definition is not None
-        parts = [part for part in node.expressions if not isinstance(part, exp.Star)]
+        parts: list[exp.Expression] = []
+        for part in node.expressions:
+            if isinstance(part, exp.JSONKeyValue):
+                parts += [part.this, part.expression]
+            elif not isinstance(part, exp.Star):
+                parts.append(part)
         if any(has_aggregate(part) for part in parts):
             raise ValidationError("Aggregate expressions cannot be nested.")
         arguments = [self._rows.bind(part) for part in parts]
-        inferred = definition.signature(arguments, ())
+        symbols = _symbols(node, around, arguments)
+        inferred = definition.signature(arguments, symbols)
         columns = [
             self._input_column(cast_to(argument, type_))
             for argument, type_ in zip(arguments, inferred.arguments, strict=True)
@@ -122,7 +131,8 @@ class GroupedBinder(QueryExpressionBinder):
             condition = self._input_column(self._rows.bind_condition(around.expression.this, "FILTER"))
         # without groups there is a row even if there are no rows to aggregate
         may_lack_rows = (condition is not None or not self._keys) and definition.name != "ARRAY_AGG"
-        nullable = definition.name not in NEVER_NULL and (may_lack_rows or any_nullable(arguments))
+        may_be_null = may_lack_rows or any_nullable(arguments) or definition.name == "PERCENTILE"
+        nullable = definition.name not in NEVER_NULL and may_be_null
         call = AggregateCall(
             definition.name,
             tuple(columns),
@@ -130,6 +140,7 @@ class GroupedBinder(QueryExpressionBinder):
             f"EXPR${len(self._calls)}",
             distinct=node.args.get("quantifier") == "DISTINCT",
             filter=condition,
+            symbols=symbols,
         )
         same = next((known for known in self._calls if _same(known, call)), call)
         index = self._calls.setdefault(same, len(self._calls))
@@ -154,16 +165,33 @@ class GroupedBinder(QueryExpressionBinder):
         return Aggregate(rows, grouping, tuple(self._calls), sets if len(sets) > 1 else None)
 
 
+def _symbols(node: nodes.Call, around: exp.Expression, arguments: Sequence[Expression]) -> tuple[str, ...]:
+    """The words of a call that choose what becomes of nulls, and which arguments are JSON already."""
+    symbols = [] if node.args.get("on_null") is None else [str(node.args["on_null"])]
+    inner = around.this if isinstance(around, exp.Filter) else around
+    words = {exp.IgnoreNulls: "IGNORE", exp.RespectNulls: "RESPECT"}
+    treatment = words.get(type(inner), node.args.get("null_treatment"))
+    if treatment is not None:
+        if node.function_name != "ARRAY_AGG":
+            raise ValidationError(f"Cannot specify IGNORE NULLS or RESPECT NULLS following '{node.function_name}'.")
+        symbols.append(f"{treatment} NULLS")
+    if node.function_name.startswith("JSON"):
+        nested = [str(index) for index, argument in enumerate(arguments) if is_json(argument)]
+        symbols += [f"JSON {' '.join(nested)}"] if nested else []
+    return tuple(symbols)
+
+
 def _not_grouped(name: str) -> ValidationError:
     return ValidationError(f"Expression '{name}' is not being grouped.", hint="Add it to GROUP BY, or aggregate it.")
 
 
 def _same(one: AggregateCall, other: AggregateCall) -> bool:
-    return (one.function, one.arguments, one.distinct, one.filter) == (
+    return (one.function, one.arguments, one.distinct, one.filter, one.symbols) == (
         other.function,
         other.arguments,
         other.distinct,
         other.filter,
+        other.symbols,
     )
 
 

@@ -17,7 +17,6 @@ ABSENT = {
     *("GROUP_ID", "GROUPING", "GROUPING_ID", "FLATTEN"),  # of a GROUP BY or a SELECT list
     *("PARSE_JSON", "TRY_PARSE_JSON", "OBJECT_OF", "OBJECT_UPDATE"),  # no VARIANT, no structured types yet
     *("OVERLAPS", "CURRENT_WATERMARK", "URL_DECODE_RECURSIVE", "CURRENT_DATABASE"),
-    *("JSON_OBJECTAGG", "JSON_ARRAYAGG", "PERCENTILE"),
 }
 """The functions of Flink's page that do not exist."""
 
