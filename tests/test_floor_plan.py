@@ -74,6 +74,7 @@ ORDERS = {
         "rules",
         "runtime",
         "runtime/operators",
+        "runtime/operators/joins",
         "connectors",
         "translate",
     ),

@@ -20,7 +20,7 @@ __all__ = ["ColumnKeySelector", "KeyGroups", "distinct_keys", "state_key"]
 
 @dataclass(frozen=True)
 class ColumnKeySelector:
-    """The key of a row: the value of one column, or the tuple of the values of several.
+    """The key of a row: the value of one column, or the tuple of the values of several; of none, the empty tuple.
 
     It stands where the key selector of a keyed stream of records stands.
     """
@@ -35,6 +35,10 @@ class ColumnKeySelector:
 def distinct_keys(batch: ColumnBatch, columns: Sequence[int]) -> tuple[Any, list[Any]]:
     """Which key each row has, as a numpy array of positions, and the keys: as records have them, and each once."""
     pa = require_pyarrow("Columns")
+    if not columns:
+        import numpy as np
+
+        return np.zeros(len(batch), np.int64), [()]
     codes: Any = None
     values: list[list[Any]] = []
     parts: list[Any] = []
@@ -93,6 +97,8 @@ class KeyGroups:
         import numpy as np
 
         arrays = [batch.data.column(column) for column in self._columns]
+        if not arrays:
+            return np.full(len(batch), self._group(()), np.uint32)
         if all(self._is_integer(array.type) and not array.null_count for array in arrays):
             numbers = [array.to_numpy(zero_copy_only=False).astype("<i8", copy=False) for array in arrays]
             return _hash_integers(numbers) % np.uint32(self._max_parallelism)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.table.translate import basic
+from firesteel.table.translate import basic, joins
 from firesteel.table.translate.translator import Translator
 
-__all__ = ["Translator", "basic"]
+__all__ = ["Translator", "basic", "joins"]

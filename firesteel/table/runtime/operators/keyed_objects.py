@@ -1,0 +1,92 @@
+"""State with one Python object per key, read and written for all keys of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from firesteel.api.state import ValueStateDescriptor
+from firesteel.common.typeinfo import Types
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend, ObjectStateBackend
+
+__all__ = ["KeyedObjects", "keyed_objects"]
+
+
+class KeyedObjects:
+    """A value state. Where the backend stores bytes, objects are read for each batch and written after it."""
+
+    def __init__(self, backend: KeyedStateBackend, descriptor: ValueStateDescriptor):
+        self._backend = backend
+        self._name = descriptor.get_name()
+        self._state = backend.get_state(descriptor, internal=True)
+        self._swept: Iterator[Any] = iter(())
+
+    def load(self, keys: Sequence[Any]) -> list[Any]:
+        """The object of each key, or None. It may be changed; then it has to be stored."""
+        return list(map(self._get, keys))
+
+    def _get(self, key: Any) -> Any:
+        self._backend.key = key
+        return self._state.value()
+
+    def store(self, key: Any, value: Any) -> None:
+        """Stores a new or changed object; an empty one is removed."""
+        self._backend.key = key
+        if value:
+            self._state.update(value)
+        else:
+            self._state.clear()
+
+    def keys(self) -> Iterator[Any]:
+        """All keys."""
+        return self._backend.keys(self._name)
+
+    def sweep(self, count: int, remains: Callable[[Any], bool]) -> None:
+        """Looks at the objects of some keys, those after the last sweep: ``remains`` removes parts, true if it did."""
+        keys = list(islice(self._swept, count))
+        if len(keys) < count:
+            self._swept = self.keys()
+        for key in keys:
+            (value,) = self.load([key])
+            if value is not None and remains(value):
+                self.store(key, value)
+
+
+class _ObjectTable(KeyedObjects):
+    """The objects are in a dictionary of the backend."""
+
+    def __init__(self, backend: ObjectStateBackend, descriptor: ValueStateDescriptor):
+        super().__init__(backend, descriptor)
+        self._table = backend.state_table(self._name)
+        self._entries: dict[Any, Any] = self._table.namespaces[VOID_NAMESPACE]
+        self._tracked = self._table.tracked
+        self._changed: set[Any] = set()
+        if self._tracked:
+            self._start_over()
+            self._table.on_snapshot(self._start_over)
+
+    def _start_over(self) -> None:
+        self._changed = self._table.changed(VOID_NAMESPACE)
+
+    def load(self, keys: Sequence[Any]) -> list[Any]:
+        return list(map(self._entries.get, keys))
+
+    def store(self, key: Any, value: Any) -> None:
+        if value:
+            self._entries[key] = value
+        else:
+            self._entries.pop(key, None)
+        if self._tracked:
+            self._changed.add(key)
+
+    def keys(self) -> Iterator[Any]:
+        return iter(list(self._entries))
+
+
+def keyed_objects(backend: KeyedStateBackend, name: str) -> KeyedObjects:
+    """The state of a name, with what was restored."""
+    descriptor: ValueStateDescriptor = ValueStateDescriptor(name, Types.PICKLED_BYTE_ARRAY())
+    if isinstance(backend, ObjectStateBackend):
+        return _ObjectTable(backend, descriptor)
+    return KeyedObjects(backend, descriptor)
