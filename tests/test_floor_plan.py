@@ -23,6 +23,7 @@ ORDERS = {
         "state/hashmap",
         "state/rocksdb",
         "state/single_key",
+        "state/columnar",
         "state",
         "operators",
         "operators/aggregation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,17 +135,17 @@ class KeyGroups:
 
 
 def state_key(key: Any) -> Any:
-    """The key of a row as keyed state has it. Null, NaN and instants, which are keys in SQL, have stand-ins.
+    """The key of a row as keyed state has it. Null, NaN, -0.0 and instants, which are keys in SQL, have stand-ins.
 
-    >>> state_key("a"), state_key(("a", None)), state_key(None)
-    ('a', ('a', None), (None,))
+    >>> state_key("a"), state_key(("a", None)), state_key(None), state_key(-0.0)
+    ('a', ('a', None), (None,), '-0.0')
     """
     if key is None:
         return (None,)
     if type(key) is Instant:
         return (key.seconds, key.nanos)
-    if key != key:
-        return "NaN"
+    if type(key) is float and (key != key or (key == 0 and math.copysign(1, key) < 0)):
+        return "NaN" if key != key else "-0.0"
     if type(key) is tuple:
         return tuple(None if item is None else state_key(item) for item in key)
     return key

@@ -218,6 +218,10 @@ class ObjectStateBackend(KeyedStateBackend):
         """Returns the entries of a state that ``get_state`` has returned, with those restored."""
 
     @abstractmethod
+    def replace_table(self, table: Any) -> None:
+        """Puts another table in place of the one of its name; it holds what was restored."""
+
+    @abstractmethod
     def restored_states(self) -> Mapping[str, StateMeta]:
         """Returns what the backend was restored with, by name; timers under the name of their table."""
 

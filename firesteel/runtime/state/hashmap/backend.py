@@ -102,6 +102,10 @@ class HashMapKeyedStateBackend(ObjectStateBackend):
             table = self._tables[name] = StateTable(name, self._incremental)
         return table
 
+    def replace_table(self, table: StateTable) -> None:
+        """Takes the entries of a state from another table from now on."""
+        self._tables[table.name] = table
+
     def timer_queue(self, name: str) -> TimerQueue:
         """The timers of that name, with those restored."""
         queue = self._queues.get(name)

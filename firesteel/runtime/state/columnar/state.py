@@ -1,0 +1,88 @@
+"""The interface of columnar keyed state, and what a state is declared with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from firesteel.api.state import ValueStateDescriptor
+from firesteel.api.state_ttl import StateTtlConfig
+from firesteel.common.time import Duration
+from firesteel.common.typeinfo import Types
+from firesteel.runtime.state.api.backend import KeyedStateBackend, ObjectStateBackend
+from firesteel.runtime.state.columnar.keys import BatchKeys
+
+__all__ = ["ColumnarKeyedState", "ColumnarStateDescriptor", "columnar_state"]
+
+
+@dataclass(frozen=True)
+class ColumnarStateDescriptor:
+    """A state with the dtypes of its columns; object columns hold any Python values, None at first, others 0."""
+
+    name: str
+    dtypes: tuple[str, ...]
+    has_integer_keys: bool = False
+    """Whether the key is one column of integers."""
+    ttl_ms: int = 0
+    """Time after the last change when a key is forgotten; 0 for never."""
+
+    def as_value_state(self) -> ValueStateDescriptor[Any]:
+        """The value state that looks the same in snapshots: one tuple per key."""
+        descriptor: ValueStateDescriptor[Any] = ValueStateDescriptor(self.name, Types.PICKLED_BYTE_ARRAY())
+        if self.ttl_ms:
+            descriptor.enable_time_to_live(StateTtlConfig.new_builder(Duration.of_millis(self.ttl_ms)).build())
+        return descriptor
+
+
+class ColumnarKeyedState(ABC):
+    """The state of one operator in one subtask.
+
+    For each batch: ``lookup`` gives the slots of its keys, and new keys have the initial values there. The operator
+    reads and writes ``columns`` at these slots, then calls ``update`` with the slots it changed and ``remove`` with
+    those to be forgotten. All slots of a lookup are given to one of both, except those whose key has not changed.
+    Slots and arrays are good until the next lookup.
+    """
+
+    columns: list[Any]
+    """One numpy array per column, indexed by slot."""
+
+    @abstractmethod
+    def lookup(self, keys: BatchKeys) -> tuple[Any, Any]:
+        """The slot of each distinct key, and which of them are new, as numpy arrays."""
+
+    @abstractmethod
+    def update(self, slots: Any) -> None:
+        """The columns have changed at these slots."""
+
+    @abstractmethod
+    def remove(self, slots: Any) -> None:
+        """Forgets the keys of these slots."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of keys, where that is known without reading all."""
+
+
+def columnar_state(
+    backend: KeyedStateBackend, descriptor: ColumnarStateDescriptor, clock: Callable[[], int]
+) -> ColumnarKeyedState:
+    """The state that a descriptor names, with what was restored: arrays of all keys where the backend keeps objects."""
+    if isinstance(backend, ObjectStateBackend):
+        from firesteel.runtime.state.columnar.table import ColumnTable
+
+        backend.get_state(descriptor.as_value_state(), internal=True)
+        table = ColumnTable(descriptor, backend.state_table(descriptor.name), clock)
+        backend.replace_table(table)
+        return table
+    from firesteel.runtime.state.columnar.rows import StoredRows
+
+    return StoredRows(backend, descriptor)
+
+
+def empty_columns(dtypes: Sequence[str], count: int) -> list[Any]:
+    """Columns with the initial values."""
+    return [np.full(count, None, object) if dtype == "O" else np.zeros(count, dtype) for dtype in dtypes]

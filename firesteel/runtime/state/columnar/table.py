@@ -1,0 +1,163 @@
+"""Columnar state on the hashmap backend: the arrays are the state table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from firesteel.runtime.state.api.backend import VOID_NAMESPACE
+from firesteel.runtime.state.api.chunks import encode_chunks
+from firesteel.runtime.state.columnar.keys import BatchKeys
+from firesteel.runtime.state.columnar.slots import grown, key_slots
+from firesteel.runtime.state.columnar.state import ColumnarKeyedState, ColumnarStateDescriptor, empty_columns
+from firesteel.runtime.state.columnar.values import ColumnValues
+from firesteel.runtime.state.hashmap.state_table import Cleanup, StateTable
+
+__all__ = ["ColumnTable"]
+
+_MIN_SWEEP_MS = 1_000
+
+
+class ColumnTable(StateTable, ColumnarKeyedState):
+    """The state of all keys as arrays, and the state table of which snapshots are made.
+
+    The synchronous part of a snapshot copies what changed, or everything, out of the arrays.
+    """
+
+    def __init__(self, descriptor: ColumnarStateDescriptor, restored: StateTable, clock: Callable[[], int]):
+        super().__init__(descriptor.name, restored.tracked)
+        self._clock = clock
+        self._ttl = descriptor.ttl_ms
+        self._next_sweep = 0
+        self._slots = key_slots(descriptor.has_integer_keys)
+        self._removed: set[Any] = set()
+        """Keys that the last snapshot may have and that are not there any more, unless they came again."""
+        self.columns = empty_columns(descriptor.dtypes, self._slots.capacity)
+        self._stamps: Any = np.zeros(self._slots.capacity, np.int64) if self._ttl else None
+        self._is_changed = np.zeros(self._slots.capacity, bool)
+        self._load(restored.namespaces.get(VOID_NAMESPACE, {}))
+        self.namespaces = {VOID_NAMESPACE: _Entries(self)}  # type: ignore[dict-item]
+
+    # -- the state ------------------------------------------------------------------------------------
+
+    def lookup(self, keys: BatchKeys) -> tuple[Any, Any]:
+        if self._ttl:
+            self._sweep()
+        slots = self._slots.find(keys)
+        is_new = slots < 0
+        if is_new.any():
+            codes = np.flatnonzero(is_new)
+            taken = self._slots.take(len(codes))
+            self._grow()
+            self._slots.insert(keys, codes, taken)
+            slots[codes] = taken
+        if self._ttl:
+            expired = ~is_new & (self._stamps[slots] <= self._clock() - self._ttl)
+            if expired.any():
+                self._reset(slots[expired])
+                is_new |= expired
+        return slots, is_new
+
+    def update(self, slots: Any) -> None:
+        self._is_changed[slots] = True
+        if self._ttl:
+            self._stamps[slots] = self._clock()
+
+    def remove(self, slots: Any) -> None:
+        if self.tracked:
+            self._removed.update(self._slots.keys_at(slots))
+        self._reset(slots)
+        self._is_changed[slots] = False
+        self._slots.remove(slots)
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._slots.is_live))
+
+    def _reset(self, slots: Any) -> None:
+        for column in self.columns:
+            column[slots] = None if column.dtype == object else 0
+
+    def _grow(self) -> None:
+        capacity = self._slots.capacity
+        if len(self._is_changed) < capacity:
+            self.columns[:] = [grown(column, capacity) for column in self.columns]
+            self._is_changed = grown(self._is_changed, capacity)
+            if self._ttl:
+                self._stamps = grown(self._stamps, capacity)
+
+    def _sweep(self) -> None:
+        """Forgets all keys that have expired, from time to time."""
+        now = self._clock()
+        if now < self._next_sweep:
+            return
+        self._next_sweep = now + max(self._ttl // 8, _MIN_SWEEP_MS)
+        live = self._slots.live()
+        expired = live[self._stamps[live] <= now - self._ttl]
+        if len(expired):
+            self.remove(expired)
+
+    def _load(self, entries: Mapping[Any, Any]) -> None:
+        if not entries:
+            return
+        self._slots.load(list(entries))
+        self._grow()
+        rows = list(entries.values())
+        if self._ttl:
+            self._stamps[: len(rows)] = [stamp for _, stamp in rows]
+            rows = [row for row, _ in rows]
+        for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
+            column[: len(rows)] = np.fromiter(values, column.dtype, len(rows))
+
+    # -- the table of snapshots -----------------------------------------------------------------------
+
+    def values_at(self, slots: Any) -> ColumnValues:
+        """The entries of some slots."""
+        return ColumnValues([column[slots] for column in self.columns], self._stamps[slots] if self._ttl else None)
+
+    def encode_all(self, cleanup: Cleanup | None, now: int) -> Iterator[bytes]:
+        return self._encode(self._slots.live())
+
+    def encode_changes(self) -> Iterator[bytes]:
+        gone = [key for key in self._removed if self._slots.slot_of(key) < 0]
+        yield from encode_chunks(self.name, VOID_NAMESPACE, gone, None)
+        yield from self._encode(np.flatnonzero(self._is_changed))
+
+    def _encode(self, slots: Any) -> Iterator[bytes]:
+        return encode_chunks(self.name, VOID_NAMESPACE, self._slots.keys_at(slots), self.values_at(slots))
+
+    def count(self) -> int:
+        return len(self)
+
+    def start_over(self, *, known: bool = False) -> None:
+        self._is_changed[:] = False
+        self._removed = set()
+
+    def entry(self, key: Any) -> Any:
+        """The stored value of a key, None if it has none."""
+        slot = self._slots.slot_of(key)
+        return None if slot < 0 else self.values_at(np.array([slot]))[0]
+
+    def keys(self) -> list[Any]:
+        """All keys."""
+        return self._slots.keys_at(self._slots.live())
+
+
+class _Entries(Mapping[Any, Any]):
+    """The entries as those read them who know state tables."""
+
+    def __init__(self, table: ColumnTable):
+        self._table = table
+
+    def __getitem__(self, key: Any) -> Any:
+        value = self._table.entry(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._table.keys())
+
+    def __len__(self) -> int:
+        return len(self._table)

@@ -1,0 +1,189 @@
+"""How often each value occurs: for DISTINCT, and for MIN and MAX of rows that may leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.table.runtime.operators.aggregate.accumulators import Accumulator, Columns, pickled, unpickled
+from firesteel.table.runtime.operators.aggregate.domains import Domain
+from firesteel.table.runtime.operators.aggregate.feeds import Rows
+from firesteel.types.logical import LogicalType
+
+__all__ = ["Change", "DistinctFeed", "RetractableExtreme", "ValueCounter"]
+
+Change = tuple[int, Any, int]
+"""The number of a key, a value, and how many more of it there are."""
+
+
+class ValueCounter:
+    """A dictionary per key from values to the number of their occurrences. Several arguments make a tuple."""
+
+    def __init__(self, types: Sequence[LogicalType]):
+        self._domains = [Domain(type_) for type_ in types]
+
+    def changes(self, rows: Rows) -> list[Change]:
+        """What rows without nulls amount to."""
+        if not len(rows.codes):
+            return []
+        numbers, values = self._numbered(rows)
+        pairs = pa.array(rows.codes * len(values) + numbers).dictionary_encode()
+        codes = pairs.indices.to_numpy(zero_copy_only=False)
+        distinct = pairs.dictionary.to_numpy()
+        if rows.signs is None:
+            counts = np.bincount(codes, minlength=len(distinct))
+        else:
+            joins = rows.signs > 0
+            counts = np.bincount(codes[joins], minlength=len(distinct))
+            counts -= np.bincount(codes[~joins], minlength=len(distinct))
+        keys, found = np.divmod(distinct, len(values))
+        triples = zip(keys.tolist(), found.tolist(), counts.tolist(), strict=True)
+        return [(key, values[index], count) for key, index, count in triples if count]
+
+    def _numbered(self, rows: Rows) -> tuple[Any, list[Any]]:
+        if len(self._domains) == 1:
+            return self._domains[0].numbered(rows.arrays[0])
+        numbers = np.zeros(len(rows.codes), np.intp)
+        values: list[Any] = [()]
+        for domain, array in zip(self._domains, rows.arrays, strict=True):
+            more, own = domain.numbered(array)
+            pairs = pa.array(numbers * len(own) + more).dictionary_encode()
+            numbers = pairs.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+            parts = (divmod(pair, len(own)) for pair in pairs.dictionary.to_pylist())
+            values = [(*values[before], own[index]) for before, index in parts]
+        return numbers, values
+
+    def decode(self, values: Sequence[Any]) -> list[Any]:
+        """Values as columns."""
+        if len(self._domains) == 1:
+            return [self._decoded(0, values)]
+        parts = list(zip(*values, strict=True)) or [()] * len(self._domains)
+        return [self._decoded(index, part) for index, part in enumerate(parts)]
+
+    def _decoded(self, index: int, values: Sequence[Any]) -> Any:
+        domain = self._domains[index]
+        return domain.decode(np.fromiter(values, object if domain.has_objects else np.int64, len(values)))
+
+
+def counters_at(column: Any, slots: Any) -> list[dict[Any, int]]:
+    """The counters of slots, new ones where there are none."""
+    counters: list[Any] = column[slots].tolist()
+    for index, counter in enumerate(counters):
+        if counter is None:
+            counters[index] = column[slots[index]] = {}
+    return counters
+
+
+def merged_changes(rows: Rows) -> Iterator[Change]:
+    """The changes in a column of counters."""
+    for code, counter in zip(rows.codes.tolist(), unpickled(rows.arrays[0]), strict=True):
+        if counter:
+            yield from ((code, value, count) for value, count in counter.items())
+
+
+class _Counters(Accumulator):
+    """A column of counters, which goes pickled to the global phase."""
+
+    def partial(self, columns: Columns, slots: Any) -> list[Any]:
+        return [pickled(columns[0][slots].tolist())]
+
+    def partial_types(self) -> list[Any]:
+        return [pa.binary()]
+
+
+class DistinctFeed(_Counters):
+    """Turns rows into those that bring a value for the first time, or take away its last occurrence."""
+
+    dtypes = ("O",)
+
+    def __init__(self, types: Sequence[LogicalType]):
+        self._counter = ValueCounter(types)
+
+    def accumulate(self, columns: Columns, rows: Rows) -> None:
+        self.feed(columns, rows, self._counter.changes(rows))
+
+    def merge(self, columns: Columns, rows: Rows) -> None:
+        self.feed(columns, rows, list(merged_changes(rows)))
+
+    def accumulated(self, columns: Columns, rows: Rows) -> Rows:
+        """Counts rows; the rows that accumulators get."""
+        return self.feed(columns, rows, self._counter.changes(rows))
+
+    def merged(self, columns: Columns, rows: Rows) -> Rows:
+        """Merges partial counts; the rows that accumulators get."""
+        return self.feed(columns, rows, list(merged_changes(rows)))
+
+    def feed(self, columns: Columns, rows: Rows, changes: list[Change]) -> Rows:
+        """Applies changes to the counters; the values that came and went."""
+        counters = counters_at(columns[0], rows.slots)
+        codes: list[int] = []
+        values: list[Any] = []
+        signs: list[int] = []
+        for code, value, change in changes:
+            counter = counters[code]
+            before = counter.get(value, 0)
+            after = before + change
+            if after:
+                counter[value] = after
+            else:
+                counter.pop(value, None)
+            if (before > 0) != (after > 0):
+                codes.append(code)
+                values.append(value)
+                signs.append(1 if after > 0 else -1)
+        all_join = min(signs, default=1) > 0
+        return Rows(
+            np.array(codes, np.intp),
+            None if all_join else np.array(signs, np.int64),
+            self._counter.decode(values),
+            rows.slots,
+        )
+
+
+class RetractableExtreme(_Counters):
+    """The least or greatest value, with the counts of all."""
+
+    dtypes = ("O", "O")
+
+    def __init__(self, type_: LogicalType, is_max: bool):
+        self._domain = Domain(type_)
+        self._counter = ValueCounter([type_])
+        self._choose = max if is_max else min
+
+    def accumulate(self, columns: Columns, rows: Rows) -> None:
+        self._apply(columns, rows, self._counter.changes(rows))
+
+    def merge(self, columns: Columns, rows: Rows) -> None:
+        self._apply(columns, rows, list(merged_changes(rows)))
+
+    def _apply(self, columns: Columns, rows: Rows, changes: list[Change]) -> None:
+        counts, extremes = columns
+        counters = counters_at(counts, rows.slots)
+        best: list[Any] = extremes[rows.slots].tolist()
+        choose = self._choose
+        lost: set[int] = set()
+        for code, value, change in changes:
+            counter = counters[code]
+            after = counter.get(value, 0) + change
+            if not after:
+                counter.pop(value, None)
+            else:
+                counter[value] = after
+            if after > 0:
+                best[code] = value if best[code] is None else choose(best[code], value)
+            elif best[code] == value:
+                lost.add(code)
+        for code in lost:
+            best[code] = choose((value for value, count in counters[code].items() if count > 0), default=None)
+        extremes[rows.slots] = np.fromiter(best, object, len(best))
+
+    def result(self, columns: Columns, slots: Any) -> Any:
+        """The values of slots as a column."""
+        values = columns[1][slots]
+        is_null = np.fromiter((value is None for value in values), bool, len(values))
+        if not self._domain.has_objects:
+            values = np.fromiter((0 if value is None else value for value in values), np.int64, len(values))
+        return self._domain.decode(values, is_null)

@@ -1,0 +1,72 @@
+"""Local phase of a group aggregate: partial results per batch, before the exchange by key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.operators.columns.operator import ColumnOperator
+from firesteel.runtime.state.columnar.keys import BatchKeys
+from firesteel.runtime.state.columnar.state import empty_columns
+from firesteel.table.expressions.session import Session
+from firesteel.table.plan.nodes import AggregateCall
+from firesteel.table.runtime.operators.aggregate.feeds import Rows
+from firesteel.table.runtime.operators.aggregate.group_aggregate import row_signs
+from firesteel.table.runtime.operators.aggregate.handler import AggregateHandler
+from firesteel.types.internal import arrow_type
+from firesteel.types.logical import RowType
+
+if TYPE_CHECKING:
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
+
+__all__ = ["LocalGroupAggregateOperator", "LocalGroupAggregateSpec"]
+
+
+@dataclass(frozen=True)
+class LocalGroupAggregateSpec(OperatorSpec):
+    """Aggregates the rows of each batch by key, without state; GlobalGroupAggregateSpec merges what it emits.
+
+    The output has the grouping columns, then accumulators, whose number and types are the handler's own.
+    """
+
+    input_type: RowType
+    grouping: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    consumes_retractions: bool = False
+    session: Session = field(default_factory=Session)
+
+    def create(self, runtime: OperatorRuntime) -> LocalGroupAggregateOperator:
+        """Returns a new operator for one subtask."""
+        return LocalGroupAggregateOperator(self)
+
+
+class LocalGroupAggregateOperator(ColumnOperator):
+    """Emits one row of accumulators per key of a batch."""
+
+    def __init__(self, spec: LocalGroupAggregateSpec):
+        self._grouping = spec.grouping
+        self._handler = AggregateHandler(spec.input_type, spec.calls, spec.consumes_retractions, spec.session)
+        keys = [spec.input_type.fields[index] for index in spec.grouping]
+        fields = [pa.field(key.name, arrow_type(key.type)) for key in keys]
+        fields += [pa.field(f"$acc{index}", type_) for index, type_ in enumerate(self._handler.partial_types())]
+        self._schema = pa.schema(fields)
+
+    def process_columns(self, batch: ColumnBatch) -> None:
+        keys = BatchKeys(batch, self._grouping)
+        slots = np.arange(keys.count)
+        columns = empty_columns(self._handler.dtypes, keys.count)
+        arrays = [
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for column in batch.data.columns
+        ]
+        self._handler.accumulate(columns, Rows(keys.codes, row_signs(batch), arrays, slots))
+        first = pa.array(keys.first_rows)
+        results = [arrays[index].take(first) for index in self._grouping]
+        results = [result.cast(self._schema.field(index).type) for index, result in enumerate(results)]
+        results += self._handler.partial(columns, slots)
+        self.emit(ColumnBatch(pa.RecordBatch.from_arrays(results, schema=self._schema)))
