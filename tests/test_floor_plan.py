@@ -76,6 +76,7 @@ ORDERS = {
         "runtime",
         "runtime/operators",
         "runtime/operators/joins",
+        "runtime/operators/aggregate",
         "connectors",
         "translate",
     ),

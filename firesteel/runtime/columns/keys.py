@@ -104,6 +104,8 @@ class KeyGroups:
             numbers = [array.to_numpy(zero_copy_only=False).astype("<i8", copy=False) for array in arrays]
             return _hash_integers(numbers) % np.uint32(self._max_parallelism)
         codes, keys = distinct_keys(batch, self._columns)
+        if any("float" in str(array.type) or "double" in str(array.type) for array in arrays):
+            keys = list(map(state_key, keys))  # a dictionary would take -0.0 for 0.0
         return np.array(self._groups(keys), np.uint32)[codes]
 
     def _is_integer(self, type_: Any) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from firesteel.common.errors import InvalidKeyError
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.columns.exchange import KeyExchange, own_rows
-from firesteel.runtime.columns.keys import ColumnKeySelector, KeyGroups, distinct_keys
+from firesteel.runtime.columns.keys import ColumnKeySelector, KeyGroups, distinct_keys, state_key
 from firesteel.runtime.model.key_groups import KeyGroupRange, key_group_of, subtask_of
 from firesteel.types.arrow_decoding import ArrowRecords
 from tests.support.columns import bids, rows_of
@@ -52,7 +52,7 @@ def test_keys_have_the_groups_of_records(name: str) -> None:
     for _ in range(5):
         batch = _column(COLUMNS[name](draw))
         keys = [key for (key,) in ArrowRecords(batch.data.schema, as_tuples=True).decode(batch.data)]
-        expected = [key_group_of(key, MAX_PARALLELISM) for key in keys]
+        expected = [key_group_of(state_key(key), MAX_PARALLELISM) for key in keys]
         groups = KeyGroups((0,), MAX_PARALLELISM)
         assert groups.of(batch).tolist() == expected
         assert groups.of(batch).tolist() == expected  # of keys that are known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from firesteel.common.typeinfo import Types
 from firesteel.runtime.state.api.backend import KeyedStateBackend, ObjectStateBackend
 from firesteel.runtime.state.columnar.keys import BatchKeys
 
-__all__ = ["ColumnarKeyedState", "ColumnarStateDescriptor", "columnar_state"]
+if TYPE_CHECKING:
+    from firesteel.runtime.state.hashmap.state_table import StateTable
+
+__all__ = ["ColumnarKeyedState", "ColumnarStateDescriptor", "columnar_state", "empty_columns"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,9 @@ class ColumnarStateDescriptor:
     ttl_ms: int = 0
     """Time after the last change when a key is forgotten; 0 for never."""
 
-    def as_value_state(self) -> ValueStateDescriptor[Any]:
+    def as_value_state(self) -> ValueStateDescriptor:
         """The value state that looks the same in snapshots: one tuple per key."""
-        descriptor: ValueStateDescriptor[Any] = ValueStateDescriptor(self.name, Types.PICKLED_BYTE_ARRAY())
+        descriptor: ValueStateDescriptor = ValueStateDescriptor(self.name, Types.PICKLED_BYTE_ARRAY())
         if self.ttl_ms:
             descriptor.enable_time_to_live(StateTtlConfig.new_builder(Duration.of_millis(self.ttl_ms)).build())
         return descriptor
@@ -75,7 +78,8 @@ def columnar_state(
         from firesteel.runtime.state.columnar.table import ColumnTable
 
         backend.get_state(descriptor.as_value_state(), internal=True)
-        table = ColumnTable(descriptor, backend.state_table(descriptor.name), clock)
+        restored = cast("StateTable", backend.state_table(descriptor.name))
+        table = ColumnTable(descriptor, restored, clock)
         backend.replace_table(table)
         return table
     from firesteel.runtime.state.columnar.rows import StoredRows

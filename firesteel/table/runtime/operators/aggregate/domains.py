@@ -29,7 +29,7 @@ def _is_objects(type_: LogicalType) -> bool:
 
 
 def to_integers(array: Any) -> Any:
-    """The values of a column without nulls as int64: numbers, 0 and 1 for booleans, units of time for temporal types."""
+    """The values of a column without nulls as int64: numbers, 0 and 1 for booleans, units of time for times."""
     type_ = array.type
     if pa.types.is_boolean(type_):
         return array.to_numpy(zero_copy_only=False).astype(np.int64)

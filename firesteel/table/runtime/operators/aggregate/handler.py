@@ -108,7 +108,9 @@ class AggregateHandler:
 
     def partial(self, columns: Sequence[Any], slots: Any) -> list[Any]:
         """The accumulators of slots as columns of Arrow."""
-        return [array for placed in self._sent() for array in placed.accumulator.partial(placed.columns(columns), slots)]
+        return [
+            array for placed in self._sent() for array in placed.accumulator.partial(placed.columns(columns), slots)
+        ]
 
     def partial_types(self) -> list[Any]:
         """The types of these columns."""
@@ -118,6 +120,15 @@ class AggregateHandler:
         """What partial results consist of; what distinct values are fed to is computed where they are merged."""
         plain = [placed for placed in self._placed.values() if not placed.feed.is_distinct]
         return [*self._distinct.values(), *plain]
+
+    @property
+    def is_splittable(self) -> bool:
+        """Whether partial results of batches can be merged, in any order and before the rows they take back."""
+        return not any(
+            isinstance(placed.accumulator, EdgeValue)
+            or (self._retracts and isinstance(placed.accumulator, RowAccumulator))
+            for placed in self._placed.values()
+        )
 
     # -- results --------------------------------------------------------------------------------------
 
@@ -230,7 +241,7 @@ class AggregateHandler:
     def _body(self, call: AggregateCall, name: str) -> AggregateBody:
         fields = self._input_type.fields
         arguments = tuple(InputRef(fields[index].type, index, fields[index].name) for index in call.arguments)
-        body = function(name).row_body(Call(call.type, name, arguments, call.symbols), self._session)
+        body: Any = function(name).row_body(Call(call.type, name, arguments, call.symbols), self._session)
         if not isinstance(body, AggregateBody):
             raise ValidationError(f"The function {name} cannot be used in a GROUP BY.")
         return body

@@ -13,6 +13,7 @@ from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.runtime.state.columnar.state import empty_columns
+from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
@@ -51,6 +52,11 @@ class LocalGroupAggregateOperator(ColumnOperator):
     def __init__(self, spec: LocalGroupAggregateSpec):
         self._grouping = spec.grouping
         self._handler = AggregateHandler(spec.input_type, spec.calls, spec.consumes_retractions, spec.session)
+        if not self._handler.is_splittable:
+            raise ValidationError(
+                "An aggregate function whose result depends on the order of rows has no local phase.",
+                hint="Use GroupAggregateSpec.",
+            )
         keys = [spec.input_type.fields[index] for index in spec.grouping]
         fields = [pa.field(key.name, arrow_type(key.type)) for key in keys]
         fields += [pa.field(f"$acc{index}", type_) for index, type_ in enumerate(self._handler.partial_types())]
