@@ -72,6 +72,7 @@ ORDERS = {
         "plan",
         "spark_sql",
         "binder",
+        "binder/ddl",
         "rules",
         "runtime",
         "runtime/operators",
@@ -79,6 +80,7 @@ ORDERS = {
         "runtime/operators/aggregate",
         "connectors",
         "translate",
+        "environment",
     ),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
     "cluster": ("ha", "rest", "dispatcher", "diagnostics", "rest/handlers", "."),
@@ -94,6 +96,10 @@ UPWARD = {
     ("table/parser/scripts.py", "table/parser/statements"),
     ("table/parser/scripts.py", "table/parser/grammar"),
     ("table/parser/hints.py", "table/parser/statements"),
+    # PyFlink's names of modules
+    ("table/table.py", "table/environment"),
+    ("table/table_environment.py", "table/environment"),
+    ("table/table_result.py", "table/environment"),
 }
 """Imports against the order."""
 
@@ -127,6 +133,7 @@ PURE = (
     "table/plan",
     "table/spark_sql",
     "table/binder",
+    "table/binder/ddl",
     "table/connector",
     "table/rules",
     "table/translate",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from firesteel.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
-from firesteel.config import checkpointing_options, pipeline_options, slot_options
+from firesteel.config import checkpointing_options, pipeline_options, scheduler_options
 from firesteel.config.configuration import Configuration
 
 __all__ = ["ExecutionConfig"]
@@ -86,21 +86,21 @@ class ExecutionConfig:
 
     def get_task_cancellation_interval(self) -> int:
         """The time between attempts to cancel a task, in milliseconds."""
-        return self._configuration.get(slot_options.TASK_CANCELLATION_INTERVAL).to_millis()
+        return self._configuration.get(scheduler_options.TASK_CANCELLATION_INTERVAL).to_millis()
 
     def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
         """Sets the time between attempts to cancel a task, in milliseconds."""
-        return self._set(slot_options.TASK_CANCELLATION_INTERVAL, interval)
+        return self._set(scheduler_options.TASK_CANCELLATION_INTERVAL, interval)
 
     def get_task_cancellation_timeout(self) -> int:
         """How long a task may take to cancel, in milliseconds; 0 for ever."""
-        return self._configuration.get(slot_options.TASK_CANCELLATION_TIMEOUT).to_millis()
+        return self._configuration.get(scheduler_options.TASK_CANCELLATION_TIMEOUT).to_millis()
 
     def set_task_cancellation_timeout(self, timeout: int) -> ExecutionConfig:
         """Sets how long a task may take to cancel, in milliseconds; 0 for ever."""
         if timeout < 0:
             raise ValueError(f"The task cancellation timeout cannot be negative: {timeout}")
-        return self._set(slot_options.TASK_CANCELLATION_TIMEOUT, timeout)
+        return self._set(scheduler_options.TASK_CANCELLATION_TIMEOUT, timeout)
 
     def enable_force_kryo(self) -> ExecutionConfig:
         """Has no effect: there is no Kryo."""

@@ -17,7 +17,7 @@ from firesteel.config import (
     rocksdb_options,
     s3_options,
     scheduler_options,
-    slot_options,
+    table_options,
 )
 from firesteel.config.option import ConfigOption
 
@@ -35,7 +35,7 @@ OWNERS: tuple[ModuleType, ...] = (
     rocksdb_options,
     s3_options,
     scheduler_options,
-    slot_options,
+    table_options,
 )
 """The modules that declare options: all of this package whose name ends in ``_options``."""
 

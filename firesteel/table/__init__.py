@@ -1,5 +1,59 @@
-"""Types of the Table API, which formats take as schemas of rows."""
+"""The Table API and SQL. Queries need the extra ``sql``; types and schemas do not."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from firesteel.table.types import DataTypes
 
-__all__ = ["DataTypes"]
+if TYPE_CHECKING:
+    from firesteel.common.types import Row, RowKind
+    from firesteel.table.changelog_mode import ChangelogMode
+    from firesteel.table.environment_settings import EnvironmentSettings
+    from firesteel.table.explain_detail import ExplainDetail
+    from firesteel.table.result_kind import ResultKind
+    from firesteel.table.schema import Schema
+    from firesteel.table.table import Table
+    from firesteel.table.table_config import TableConfig
+    from firesteel.table.table_environment import TableEnvironment
+    from firesteel.table.table_result import TableResult
+    from firesteel.table.table_schema import TableSchema
+
+__all__ = [
+    "ChangelogMode",
+    "DataTypes",
+    "EnvironmentSettings",
+    "ExplainDetail",
+    "ResultKind",
+    "Row",
+    "RowKind",
+    "Schema",
+    "Table",
+    "TableConfig",
+    "TableEnvironment",
+    "TableResult",
+    "TableSchema",
+]
+
+_MODULES = {
+    "ChangelogMode": "firesteel.table.changelog_mode",
+    "EnvironmentSettings": "firesteel.table.environment_settings",
+    "ExplainDetail": "firesteel.table.explain_detail",
+    "ResultKind": "firesteel.table.result_kind",
+    "Row": "firesteel.common.types",
+    "RowKind": "firesteel.common.types",
+    "Schema": "firesteel.table.schema",
+    "Table": "firesteel.table.table",
+    "TableConfig": "firesteel.table.table_config",
+    "TableEnvironment": "firesteel.table.table_environment",
+    "TableResult": "firesteel.table.table_result",
+    "TableSchema": "firesteel.table.table_schema",
+}
+"""Where names are that are imported when they are used: planners are not needed by those who declare types."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import cloudpickle
 
 from firesteel.common.errors import HostError, TaskFailure
-from firesteel.config import slot_options
+from firesteel.config import scheduler_options
 from firesteel.execution.stages.stage_runner import StageRunner
 from firesteel.filesystem.stores import current_stores
 from firesteel.graph.job_graph import JobGraph
@@ -296,6 +296,6 @@ def load_job_graph(attempt: Attempt) -> JobGraph:
 
 
 def _heartbeat_interval_s(job_graph: JobGraph) -> float:
-    interval = job_graph.configuration.get(slot_options.HEARTBEAT_INTERVAL).to_millis()
-    timeout = job_graph.configuration.get(slot_options.HEARTBEAT_TIMEOUT).to_millis()
+    interval = job_graph.configuration.get(scheduler_options.HEARTBEAT_INTERVAL).to_millis()
+    timeout = job_graph.configuration.get(scheduler_options.HEARTBEAT_TIMEOUT).to_millis()
     return min(interval, timeout / 4) / 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firesteel.config import checkpointing_options, scheduler_options, slot_options
+from firesteel.config import checkpointing_options, scheduler_options
 from firesteel.config.configuration import Configuration
 
 __all__ = ["AdaptiveSettings", "JobMasterSettings"]
@@ -118,9 +118,9 @@ class JobMasterSettings:
         20000
         """
         return cls(
-            slot_request_timeout=configuration.get(slot_options.SLOT_REQUEST_TIMEOUT).to_millis(),
-            heartbeat_timeout=configuration.get(slot_options.HEARTBEAT_TIMEOUT).to_millis(),
-            cancellation_timeout=configuration.get(slot_options.TASK_CANCELLATION_TIMEOUT).to_millis(),
+            slot_request_timeout=configuration.get(scheduler_options.SLOT_REQUEST_TIMEOUT).to_millis(),
+            heartbeat_timeout=configuration.get(scheduler_options.HEARTBEAT_TIMEOUT).to_millis(),
+            cancellation_timeout=configuration.get(scheduler_options.TASK_CANCELLATION_TIMEOUT).to_millis(),
             checkpointing=configuration.get(checkpointing_options.CHECKPOINTING_INTERVAL) is not None
             and configuration.get(checkpointing_options.CHECKPOINTS_AFTER_TASKS_FINISH),
             allow_non_restored_state=configuration.get(checkpointing_options.IGNORE_UNCLAIMED_STATE),

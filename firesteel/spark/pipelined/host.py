@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyspark import InheritableThread, SparkContext
 
 from firesteel.common.errors import FiresteelError, TaskFailure
-from firesteel.config import slot_options
+from firesteel.config import scheduler_options
 from firesteel.jobmaster.model.events import AttemptEnded, MessageReceived, SlotLost, SlotsAvailable, SlotsOffered
 from firesteel.jobmaster.model.host import Attempt, Post
 from firesteel.jobmaster.shell.host_calls import host_failure
@@ -82,7 +82,7 @@ class SparkHost:
         slots = list(self._slots.items())
         self._slots = {slot: connection for slot, connection in slots if slot[0] >= attempt.number}
         self._heartbeat_timeout_s = (
-            attempt.job_graph.configuration.get(slot_options.HEARTBEAT_TIMEOUT).to_millis() / 1000
+            attempt.job_graph.configuration.get(scheduler_options.HEARTBEAT_TIMEOUT).to_millis() / 1000
         )
         thread = InheritableThread(target=self._run_stage, args=(attempt, post), name="firesteel-spark-stage")
         thread.daemon = True

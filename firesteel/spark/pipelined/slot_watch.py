@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from firesteel.common.errors import TaskFailure
-from firesteel.config import slot_options
+from firesteel.config import scheduler_options
 from firesteel.config.configuration import Configuration
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.deployment import TaskDeploymentDescriptor
@@ -93,9 +93,9 @@ class SlotTimeouts:
         >>> SlotTimeouts.of(config).heartbeat_interval
         1.5
         """
-        timeout = configuration.get(slot_options.HEARTBEAT_TIMEOUT).to_millis() / 1000
-        interval = configuration.get(slot_options.HEARTBEAT_INTERVAL).to_millis() / 1000
-        cancellation = configuration.get(slot_options.TASK_CANCELLATION_TIMEOUT).to_millis() / 1000
+        timeout = configuration.get(scheduler_options.HEARTBEAT_TIMEOUT).to_millis() / 1000
+        interval = configuration.get(scheduler_options.HEARTBEAT_INTERVAL).to_millis() / 1000
+        cancellation = configuration.get(scheduler_options.TASK_CANCELLATION_TIMEOUT).to_millis() / 1000
         return cls(min(interval, timeout / 4), timeout, cancellation)
 
 

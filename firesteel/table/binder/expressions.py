@@ -9,6 +9,7 @@ from sqlglot import exp
 from firesteel.table.binder import literals
 from firesteel.table.binder.calls import call, case_of
 from firesteel.table.binder.conditional import CONDITIONAL
+from firesteel.table.binder.places import place_of
 from firesteel.table.binder.scope import Scope, field_of
 from firesteel.table.casts.rules import supports_cast
 from firesteel.table.expressions.errors import Position, ValidationError
@@ -96,11 +97,7 @@ class ExpressionBinder:
         return bound
 
     def _position(self, node: exp.Expression) -> Position | None:
-        if not self._sql:
-            return None
-        offset = nodes.offset_of(node)
-        before = self._sql[:offset]
-        return Position(before.count("\n") + 1, offset - before.rfind("\n"))
+        return place_of(node, self._sql)
 
     def _bind(self, node: exp.Expression) -> Expression:
         operator = _OPERATORS.get(type(node))

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from firesteel.table.binder.calls import call
 from firesteel.table.binder.conditional import CONDITIONAL
+from firesteel.table.binder.places import place_of
 from firesteel.table.binder.query_expressions import BindQuery, QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
@@ -69,11 +70,17 @@ class FromClauseBinder:
             return self.bind(node.this, node.args["joins"])
         if isinstance(node, exp.Table):
             path = [part.name for part in node.parts]
-            return self._named(self._resolve_table(path, _options(node)), node.args.get("alias"), path[-1])
+            return self._named(self._found(node, path), node.args.get("alias"), path[-1])
         if isinstance(node, exp.Subquery):
             inner = self._bind_query(node, QueryScope((), self._outer))
             return self._named(inner, node.args.get("alias"), None)
         raise ValidationError(f"{_CLAUSES.get(type(node), type(node).__name__)} in FROM is not supported yet.")
+
+    def _found(self, node: exp.Table, path: Sequence[str]) -> LogicalNode:
+        try:
+            return self._resolve_table(path, _options(node))
+        except ValidationError as error:
+            raise error.at(place_of(node, self._sql)) from error.__cause__
 
     def _named(self, node: LogicalNode, alias: exp.TableAlias | None, name: str | None) -> FromClause:
         if alias is not None:

@@ -25,8 +25,12 @@ def _bytes_text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-def text_function(type_: LogicalType, session: Session) -> ToText:
-    """What makes the text of values of a type."""
+def _hex_text(value: bytes) -> str:
+    return f"x'{value.hex()}'"
+
+
+def text_function(type_: LogicalType, session: Session, is_printing: bool = False) -> ToText:
+    """What makes the text of values of a type; where results are printed, bytes are ``x'0aff'``."""
     match type_:
         case t.CharType() | t.VarCharType():
             return str
@@ -52,12 +56,12 @@ def text_function(type_: LogicalType, session: Session) -> ToText:
         case t.DayTimeIntervalType():
             return temporal.day_time_text
         case t.BinaryType() | t.VarBinaryType():
-            return _bytes_text
-    return _constructed(type_, session)
+            return _hex_text if is_printing else _bytes_text
+    return _constructed(type_, session, is_printing)
 
 
-def _constructed(type_: LogicalType, session: Session) -> ToText:
-    parts = [_or_null(text_function(part, session)) for part in type_.children()]
+def _constructed(type_: LogicalType, session: Session, is_printing: bool) -> ToText:
+    parts = [_or_null(text_function(part, session, is_printing)) for part in type_.children()]
     match type_:
         case t.ArrayType():
             (element,) = parts

@@ -55,6 +55,7 @@ __all__ = [
     "Unknown",
     "column_path",
     "offset_of",
+    "text_of",
 ]
 
 
@@ -223,6 +224,12 @@ def offset_of(node: exp.Expression) -> int:
     """The offset of the first character of a node in the text from which it was parsed."""
     places = (found.meta["offset"] for found in node.walk() if "offset" in found.meta)
     return min(places, default=0)
+
+
+def text_of(node: exp.Expression, sql: str) -> str:
+    """The text of an expression of a column or of the query of a view."""
+    start, end = node.meta["span"]
+    return sql[start:end]
 
 
 def column_path(node: exp.Expression) -> tuple[str, ...] | None:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from firesteel.table.translate import basic, joins
+from firesteel.table.translate import (
+    basic,
+    constraints,
+    joins,
+)
 from firesteel.table.translate.translator import Translator
 
-__all__ = ["Translator", "basic", "joins"]
+__all__ = [
+    "Translator",
+    "basic",
+    "constraints",
+    "joins",
+]

@@ -8,7 +8,7 @@ from enum import Enum
 import pytest
 
 from firesteel.common import ConfigOptions, Configuration, Duration, ExecutionConfig, RestartStrategies
-from firesteel.config import checkpointing_options, options, pipeline_options, slot_options
+from firesteel.config import checkpointing_options, options, pipeline_options, scheduler_options
 from firesteel.config.memory_size import MemorySize
 from firesteel.config.option import InvalidConfigurationError
 
@@ -278,8 +278,8 @@ def test_what_is_no_memory_size(text):
 
 @pytest.mark.parametrize("value", ["5 min", 300_000, Duration.of_minutes(5), timedelta(minutes=5)])
 def test_duration_options_take_every_way_to_say_one(value):
-    config = Configuration().set(slot_options.SLOT_REQUEST_TIMEOUT, value)
-    assert config.get(slot_options.SLOT_REQUEST_TIMEOUT) == Duration.of_minutes(5)
+    config = Configuration().set(scheduler_options.SLOT_REQUEST_TIMEOUT, value)
+    assert config.get(scheduler_options.SLOT_REQUEST_TIMEOUT) == Duration.of_minutes(5)
     assert config.to_dict() == {"slot.request.timeout": "5 min"}
 
 

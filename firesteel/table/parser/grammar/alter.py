@@ -53,7 +53,7 @@ class AlterGrammar(CreateGrammar):
 
     def _view_change(self) -> Alter:
         if self.expect_any("RENAME", "AS") == "AS":
-            return alter.AlterQuery(self.query())
+            return alter.AlterQuery(self.spanned(self.query))
         self.expect("TO")
         return alter.Rename(self.path())
 
@@ -172,7 +172,7 @@ class AlterGrammar(CreateGrammar):
         if word == "RESET":
             return alter.ResetOptions(self.property_keys())
         if word == "AS":
-            return alter.AlterQuery(self.query())
+            return alter.AlterQuery(self.spanned(self.query))
         if word != "SET":
             return self._schema_change(word)
         if self.kind == "FRESHNESS":

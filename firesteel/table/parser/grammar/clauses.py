@@ -130,7 +130,7 @@ class ClauseGrammar(QueryGrammar):
         self.expect("WATERMARK", "FOR")
         column = self.path()
         self.expect("AS")
-        return Watermark(column, self.expression(Context.NON_QUERY))
+        return Watermark(column, self.spanned(lambda: self.expression(Context.NON_QUERY)))
 
     def table_constraint(self) -> TableConstraint:
         """A constraint with its columns."""
@@ -164,7 +164,7 @@ class ClauseGrammar(QueryGrammar):
         if self.ahead(1) == "AS":
             name = self.name().name
             self.expect("AS")
-            expression = self.expression(Context.NON_QUERY)
+            expression = self.spanned(lambda: self.expression(Context.NON_QUERY))
             return ComputedColumn((name,), expression, self.comment())
         path, type_ = self.path(), self.column_type()
         if self.accept("METADATA"):

@@ -164,7 +164,7 @@ class CreateGrammar(ClauseGrammar):
         columns = self.name_list() if self.kind == "(" else ()
         comment = self.comment()
         self.expect("AS")
-        return CreateView(path, self.query(), columns, comment, temporary, if_not_exists, replace)
+        return CreateView(path, self.spanned(self.query), columns, comment, temporary, if_not_exists, replace)
 
     def _materialized_table(self, temporary: bool, replace: bool) -> Statement:
         or_alter = self.accept("OR", "ALTER")

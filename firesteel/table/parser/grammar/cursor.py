@@ -154,6 +154,13 @@ class Cursor:
         node.meta["offset"] = token.offset
         return node
 
+    def spanned(self, rule: Callable[[], N]) -> N:
+        """What a rule parses, with its place from the first to the last character; see ``nodes.text_of``."""
+        start = self.token.offset
+        node = rule()
+        node.meta["span"] = (start, self.tokens[self.index - 1].end)
+        return node
+
     def error(self, message: str, token: Token | None = None, hint: str | None = None) -> SqlParserException:
         """An error at a token, or at the next one."""
         return SqlParserException(message, self.sql, (token or self.token).offset, hint=hint)

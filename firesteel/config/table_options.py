@@ -1,0 +1,38 @@
+"""The configuration options of tables and SQL."""
+
+from __future__ import annotations
+
+from firesteel.config.option import ConfigOptions
+
+__all__ = ["LOCAL_TIME_ZONE", "MAX_COLUMN_WIDTH", "NOT_NULL_ENFORCER"]
+
+_key = ConfigOptions.key
+
+LOCAL_TIME_ZONE = (
+    _key("table.local-time-zone")
+    .string_type()
+    .default_value("default")
+    .with_description(
+        "Time zone of the session, such as Europe/Berlin or GMT-08:00: in which TIMESTAMP_LTZ values are shown, and "
+        "cast from and to other types. The default is that of the machine."
+    )
+)
+MAX_COLUMN_WIDTH = (
+    _key("table.display.max-column-width")
+    .int_type()
+    .default_value(30)
+    .with_fallback_keys("sql-client.display.max-column-width")
+    .with_description(
+        "Width of columns without a fixed width, such as strings, in results of queries that are printed. Longer "
+        "values are cut."
+    )
+)
+NOT_NULL_ENFORCER = (
+    _key("table.exec.sink.not-null-enforcer")
+    .choice_type("ERROR", "DROP")
+    .default_value("ERROR")
+    .with_description(
+        "What happens to rows with a null value for a NOT NULL column of the table to which they are written: ERROR "
+        "fails the job, DROP leaves them out."
+    )
+)

@@ -1,0 +1,1 @@
+"""DDL: statements become objects of catalogs."""

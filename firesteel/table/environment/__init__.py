@@ -1,0 +1,1 @@
+"""Table environments: statements are executed here."""

@@ -1,0 +1,102 @@
+"""TableSession: what the statements of one table environment share."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from firesteel.config.configuration import Configuration
+from firesteel.table.binder.from_clause import renamed
+from firesteel.table.binder.queries import QueryBinder
+from firesteel.table.binder.schemas import resolve_schema
+from firesteel.table.catalog.manager import CatalogManager
+from firesteel.table.catalog.objects import CatalogBaseTable, TableKind
+from firesteel.table.catalog.resolved_schema import ResolvedSchema
+from firesteel.table.environment.scans import ScanBuilder
+from firesteel.table.environment.time_attributes import without_rowtime
+from firesteel.table.environment_settings import EnvironmentSettings
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.session import Session
+from firesteel.table.parser import parse_query
+from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.table_config import TableConfig
+
+if TYPE_CHECKING:
+    from firesteel.datastream import StreamExecutionEnvironment
+
+__all__ = ["PlannedView", "TableSession"]
+
+
+@dataclass(frozen=True)
+class PlannedView(CatalogBaseTable):
+    """A view of a table of the program, which has no SQL text."""
+
+    plan: LogicalNode | None = None
+
+
+class TableSession:
+    """Catalogs, options and the stream environment of a table environment."""
+
+    def __init__(self, environment: StreamExecutionEnvironment, settings: EnvironmentSettings) -> None:
+        self.environment = environment
+        self.is_streaming = settings.is_streaming_mode()
+        environment._configuration.add_all(settings.configuration)
+        self.config = TableConfig(environment._configuration)
+        self.manager = CatalogManager(settings.catalog_name, settings.database_name)
+        self._expanding: list[str] = []
+
+    @property
+    def configuration(self) -> Configuration:
+        """All options."""
+        return self.config.get_configuration()
+
+    def expression_session(self) -> Session:
+        """What expressions depend on."""
+        return Session(self.config.get_local_timezone(), current_database=self.manager.current_database or "")
+
+    def resolved_schema(self, table: CatalogBaseTable) -> ResolvedSchema:
+        """The columns of a table or view."""
+        resolved = resolve_schema(table.schema, self.expression_session())
+        return resolved if self.is_streaming else without_rowtime(resolved)
+
+    def bind(self, query: exp.Expression, sql: str) -> LogicalNode:
+        """The plan of a query."""
+        return QueryBinder(self.relation, sql, self.expression_session()).bind(query)
+
+    def relation(self, path: Sequence[str], options: tuple[tuple[str, str], ...] = ()) -> LogicalNode:
+        """The plan of a table or view."""
+        identifier = self.manager.qualify(path)
+        found = self.manager.find_table(identifier)
+        if found is None:
+            raise ValidationError(
+                f"Object '{'.'.join(path)}' not found", hint=self.nearest_table(identifier.object_name)
+            )
+        if isinstance(found.table, PlannedView):
+            assert found.table.plan is not None
+            return found.table.plan
+        if found.table.kind is TableKind.VIEW:
+            return self._view(found.table, identifier.as_summary_string())
+        scans = ScanBuilder(self.configuration, self.is_streaming)
+        return scans.build(found, self.resolved_schema(found.table), dict(options))
+
+    def _view(self, view: CatalogBaseTable, name: str) -> LogicalNode:
+        if name in self._expanding:
+            raise ValidationError(f"The view '{name}' refers to itself.")
+        assert view.expanded_query is not None
+        self._expanding.append(name)
+        try:
+            plan = self.bind(parse_query(view.expanded_query), view.expanded_query)
+        finally:
+            self._expanding.pop()
+        return renamed(plan, [column.name for column in view.schema.columns], name)
+
+    def nearest_table(self, name: str) -> str | None:
+        """A hint that names the nearest table of the current database."""
+        catalog, database = self.manager.current_catalog, self.manager.current_database
+        known = self.manager.list_tables(catalog, database) if catalog and database else []
+        near = difflib.get_close_matches(name, known, 1)
+        return f"Did you mean '{near[0]}'?" if near else None

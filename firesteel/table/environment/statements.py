@@ -1,0 +1,44 @@
+"""Executes statements: each kind has a function of its own."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from firesteel.table.environment.execution import execute_inserts, execute_query
+from firesteel.table.environment.inserts import bind_insert
+from firesteel.table.environment.result import TableResult
+from firesteel.table.environment.session import TableSession
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.parser.statements.base import Statement
+from firesteel.table.parser.statements.dml import Insert, Query, StatementSet
+from firesteel.table.parser.statements.utility import Execute
+
+__all__ = ["execute_statement"]
+
+
+@singledispatch
+def execute_statement(statement: Statement, session: TableSession) -> TableResult:
+    """The result of a statement."""
+    del session
+    raise ValidationError(f"Unsupported statement: {type(statement).__name__} is not supported yet.")
+
+
+@execute_statement.register
+def _query(statement: Query, session: TableSession) -> TableResult:
+    sql = statement.source.sql if statement.source is not None else ""
+    return execute_query(session, session.bind(statement.query, sql))
+
+
+@execute_statement.register
+def _insert(statement: Insert, session: TableSession) -> TableResult:
+    return execute_inserts(session, [bind_insert(session, statement)])
+
+
+@execute_statement.register
+def _statement_set(statement: StatementSet, session: TableSession) -> TableResult:
+    return execute_inserts(session, [bind_insert(session, insert) for insert in statement.statements])
+
+
+@execute_statement.register
+def _execute(statement: Execute, session: TableSession) -> TableResult:
+    return execute_statement(statement.statement, session)

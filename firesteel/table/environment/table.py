@@ -1,0 +1,60 @@
+"""Table: a query of a table environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from firesteel.table.catalog.resolved_schema import ResolvedSchema
+from firesteel.table.environment.execution import execute_inserts, execute_query, schema_of
+from firesteel.table.environment.inserts import find_sink_table, sink_of
+from firesteel.table.environment.result import TableResult
+from firesteel.table.environment.session import TableSession
+from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.table_schema import TableSchema
+
+if TYPE_CHECKING:
+    from firesteel.table.environment.environment import TableEnvironment
+
+__all__ = ["Table"]
+
+
+class Table:
+    """The rows of a query: nothing is computed before it is executed or written."""
+
+    def __init__(self, plan: LogicalNode, session: TableSession, environment: TableEnvironment) -> None:
+        self._plan = plan
+        self._session = session
+        self._t_env = environment
+
+    def get_schema(self) -> TableSchema:
+        """Names and types of the columns."""
+        schema = self.get_resolved_schema()
+        return TableSchema(schema.get_column_names(), schema.get_column_data_types())
+
+    def get_resolved_schema(self) -> ResolvedSchema:
+        """The columns."""
+        return schema_of(self._plan)
+
+    def print_schema(self) -> None:
+        """Prints the columns as a tree."""
+        print(self.get_resolved_schema())  # noqa: T201
+
+    def execute(self) -> TableResult:
+        """Runs the query; its rows come to the client."""
+        return execute_query(self._session, self._plan)
+
+    def execute_insert(self, table_path_or_descriptor: Any, overwrite: bool = False) -> TableResult:
+        """Writes the rows to a table."""
+        found = find_sink_table(self._session, self._t_env._path(table_path_or_descriptor))
+        return execute_inserts(self._session, [sink_of(self._session, found, self._plan, overwrite=overwrite)])
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas DataFrame; for bounded queries."""
+        import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+
+        with self.execute().collect() as rows:
+            values = [list(row) for row in rows]
+        return pd.DataFrame(values, columns=self.get_resolved_schema().get_column_names())
+
+    def __str__(self) -> str:
+        return self._plan.explain()

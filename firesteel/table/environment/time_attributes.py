@@ -1,0 +1,26 @@
+"""Time attributes of row types."""
+
+from __future__ import annotations
+
+from firesteel.table.catalog.resolved_schema import ResolvedSchema
+from firesteel.types.logical import LocalZonedTimestampType, LogicalType, TimestampKind, TimestampType
+
+__all__ = ["regular", "without_rowtime"]
+
+
+def regular(type_: LogicalType) -> LogicalType:
+    """The type without being a time attribute."""
+    if isinstance(type_, (TimestampType, LocalZonedTimestampType)) and type_.is_time_attribute:
+        return type(type_)(type_.precision, nullable=type_.nullable)
+    return type_
+
+
+def without_rowtime(schema: ResolvedSchema) -> ResolvedSchema:
+    """The schema without row time: batch queries have none."""
+    columns = (
+        column.copy(regular(column.data_type))
+        if getattr(column.data_type, "kind", None) is TimestampKind.ROWTIME
+        else column
+        for column in schema.columns
+    )
+    return ResolvedSchema(columns, schema.watermark_specs, schema.primary_key)

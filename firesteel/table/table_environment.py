@@ -1,0 +1,5 @@
+"""TableEnvironment: executes SQL."""
+
+from firesteel.table.environment.environment import TableEnvironment
+
+__all__ = ["TableEnvironment"]

@@ -1,0 +1,5 @@
+"""TableResult: the result of a statement."""
+
+from firesteel.table.environment.result import CloseableIterator, TableResult
+
+__all__ = ["CloseableIterator", "TableResult"]

@@ -1,0 +1,86 @@
+"""Statements in a table environment, run in process."""
+
+from __future__ import annotations
+
+import pytest
+
+from firesteel.common import Row
+from firesteel.table import ResultKind, TableEnvironment
+from firesteel.table.catalog import CatalogDatabase
+from firesteel.table.expressions.errors import ValidationError
+
+VALUES = "(VALUES (1, 'a', CAST(NULL AS INT)), (22, 'bbbb', 3)) AS x(i, s, n)"
+
+
+def test_a_query_is_printed_as_flink_does(table_env: TableEnvironment, capsys: pytest.CaptureFixture[str]) -> None:
+    table_env.execute_sql(f"SELECT * FROM {VALUES}").print()
+    assert capsys.readouterr().out == (
+        "+----+-------------+--------------------------------+-------------+\n"
+        "| op |           i |                              s |           n |\n"
+        "+----+-------------+--------------------------------+-------------+\n"
+        "| +I |           1 |                              a |      <NULL> |\n"
+        "| +I |          22 |                           bbbb |           3 |\n"
+        "+----+-------------+--------------------------------+-------------+\n"
+        "2 rows in set\n"
+    )
+
+
+def test_no_rows(table_env: TableEnvironment, capsys: pytest.CaptureFixture[str]) -> None:
+    table_env.execute_sql(f"SELECT * FROM {VALUES} WHERE i > 100").print()
+    assert capsys.readouterr().out == "Empty set\n"
+
+
+def test_rows_are_collected(table_env: TableEnvironment) -> None:
+    with table_env.execute_sql(f"SELECT s, n FROM {VALUES}").collect() as rows:
+        assert list(rows) == [Row("a", None), Row("bbbb", 3)]
+
+
+def test_insert(table_env: TableEnvironment, capfd: pytest.CaptureFixture[str]) -> None:
+    created = table_env.execute_sql("CREATE TABLE target (k INT, v STRING) WITH ('connector' = 'print')")
+    assert created.get_result_kind() is ResultKind.SUCCESS
+    result = table_env.execute_sql(f"INSERT INTO target SELECT i, s FROM {VALUES}")
+    result.wait()
+    assert list(result.collect()) == [Row(-1)]
+    assert result.get_resolved_schema().get_column_names() == ["default_catalog.default_database.target"]
+    assert "bbbb" in capfd.readouterr().out
+
+
+def test_views_keep_their_meaning_in_another_database(table_env: TableEnvironment) -> None:
+    table_env.execute_sql("CREATE VIEW base AS SELECT 1 AS a")
+    table_env.execute_sql("CREATE VIEW v (b) AS WITH q AS (SELECT a FROM base) SELECT q.a + 1 FROM q")
+    catalog = table_env.get_catalog("default_catalog")
+    assert catalog is not None
+    catalog.create_database("other", CatalogDatabase(), ignore_if_exists=False)
+    table_env.use_database("other")
+    with table_env.sql_query("SELECT b FROM default_database.v").execute().collect() as rows:
+        assert list(rows) == [Row(2)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT *\nFROM bose", "Object 'bose' not found (line 2, column 6)\nHint: Did you mean 'base'?"),
+        ("SELECT x FROM base", "Column 'x' not found. (line 1, column 8)"),
+        ("INSERT INTO snk SELECT 1", "Cause: Different number of columns."),
+        ("INSERT INTO snk SELECT 1, 2", "Cause: Incompatible types for sink column 'b' at position 2."),
+        ("INSERT INTO snk (b) SELECT 'x'", "Column 'a' has no default value and does not allow NULLs"),
+        ("INSERT INTO nope SELECT 1", "Cannot find table '`default_catalog`.`default_database`.`nope`'"),
+        ("SELECT * FROM snk", "Connector 'blackhole' can only be used as a sink."),
+    ],
+)
+def test_bad_statements(table_env: TableEnvironment, sql: str, message: str) -> None:
+    table_env.execute_sql("CREATE VIEW base AS SELECT 1 AS a")
+    table_env.execute_sql("CREATE TABLE snk (a INT NOT NULL, b STRING) WITH ('connector' = 'blackhole')")
+    with pytest.raises(ValidationError) as caught:
+        table_env.execute_sql(sql)
+    assert message in str(caught.value)
+
+
+def test_nulls_in_not_null_columns(table_env: TableEnvironment, capfd: pytest.CaptureFixture[str]) -> None:
+    table_env.execute_sql("CREATE TABLE snk (a INT NOT NULL) WITH ('connector' = 'print')")
+    insert = f"INSERT INTO snk SELECT n FROM {VALUES}"
+    with pytest.raises(Exception, match="Column 'a' is NOT NULL, however, a null value is being written into it"):
+        table_env.execute_sql(insert).wait()
+    table_env.get_config().set("table.exec.sink.not-null-enforcer", "DROP")
+    table_env.execute_sql(insert).wait()
+    assert "3" in capfd.readouterr().out
