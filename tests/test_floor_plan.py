@@ -78,6 +78,7 @@ ORDERS = {
         "runtime/operators",
         "runtime/operators/joins",
         "runtime/operators/aggregate",
+        "runtime/operators/windows",
         "connectors",
         "translate",
         "environment",

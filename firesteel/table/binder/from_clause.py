@@ -12,6 +12,7 @@ from firesteel.table.binder.places import place_of
 from firesteel.table.binder.query_expressions import BindQuery, QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
+from firesteel.table.binder.window_functions import WINDOW_FUNCTIONS, bind_window_function
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, Literal
 from firesteel.table.parser import nodes
@@ -74,6 +75,8 @@ class FromClauseBinder:
         if isinstance(node, exp.Subquery):
             inner = self._bind_query(node, QueryScope((), self._outer))
             return self._named(inner, node.args.get("alias"), None)
+        if isinstance(node, nodes.TableFunction) and node.this.function_name in WINDOW_FUNCTIONS:
+            return self._named(self._window_function(node.this), node.args.get("alias"), None)
         raise ValidationError(f"{_CLAUSES.get(type(node), type(node).__name__)} in FROM is not supported yet.")
 
     def _found(self, node: exp.Table, path: Sequence[str]) -> LogicalNode:
@@ -81,6 +84,15 @@ class FromClauseBinder:
             return self._resolve_table(path, _options(node))
         except ValidationError as error:
             raise error.at(place_of(node, self._sql)) from error.__cause__
+
+    def _window_function(self, call: nodes.Call) -> LogicalNode:
+        binder = self._create_binder(QueryScope((), None))
+        return bind_window_function(call, self._argument_table, binder.bind)
+
+    def _argument_table(self, node: exp.Expression) -> LogicalNode:
+        if isinstance(node, exp.Table):
+            return self._found(node, [part.name for part in node.parts])
+        return self._bind_query(node, QueryScope((), self._outer))
 
     def _named(self, node: LogicalNode, alias: exp.TableAlias | None, name: str | None) -> FromClause:
         if alias is not None:

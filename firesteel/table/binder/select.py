@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from firesteel.table.binder.from_clause import FromClause
+from firesteel.table.binder.group_windows import bind_group_window
 from firesteel.table.binder.grouping import GroupedBinder, has_aggregate
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.expressions.errors import ValidationError
@@ -46,6 +47,10 @@ class SelectBinder:
             if has_aggregate(where.this):
                 raise ValidationError("Aggregate expression is illegal in WHERE clause.", hint="Write HAVING.")
             node = Filter(node, self._rows.bind_condition(where.this, "WHERE"))
+        windowed = bind_group_window(select, node, self._rows)
+        if windowed is not None:
+            self._select, node, self._rows = windowed
+            select = self._select
         group, having = select.args.get("group"), select.args.get("having")
         parts = [*select.expressions, *order]
         is_grouped = group is not None or having is not None or any(map(has_aggregate, parts))

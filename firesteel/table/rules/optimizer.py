@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from firesteel.table.plan.nodes import LogicalNode
-from firesteel.table.rules import prune_joins
+from firesteel.table.rules import prune_joins, prune_windows
 from firesteel.table.rules.merge_calcs import merge_calcs
 from firesteel.table.rules.prune_columns import prune_columns
 from firesteel.table.rules.push_filters import push_filters
 from firesteel.table.rules.streaming_joins import streaming_joins
+from firesteel.table.rules.window_aggregates import window_aggregates
 
-__all__ = ["optimize", "prune_joins"]
+__all__ = ["optimize", "prune_joins", "prune_windows"]
 
 Rule = Callable[[LogicalNode], LogicalNode]
 
-_EACH_NODE: Sequence[Rule] = (push_filters, streaming_joins, merge_calcs)
+_EACH_NODE: Sequence[Rule] = (push_filters, merge_calcs, window_aggregates, streaming_joins, merge_calcs)
 """Rules that see a node after its inputs, one after the other."""
 
 

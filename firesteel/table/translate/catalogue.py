@@ -6,6 +6,7 @@ from firesteel.table.translate import (
     basic,
     constraints,
     joins,
+    windows,
 )
 from firesteel.table.translate.translator import Translator
 
@@ -14,4 +15,5 @@ __all__ = [
     "basic",
     "constraints",
     "joins",
+    "windows",
 ]

@@ -1,0 +1,143 @@
+"""Nodes of windows: the table function that assigns them, and aggregations of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.plan.nodes import AggregateCall, Keys, SingleInput
+from firesteel.table.plan.time_attributes import is_proctime
+from firesteel.table.plan.window_kinds import SessionWindow, Window
+from firesteel.types.logical import LogicalType, RowField, RowType, TimestampType
+
+__all__ = ["WindowAggregate", "WindowColumn", "WindowTableFunction"]
+
+TIMESTAMP = TimestampType(3, nullable=False)
+
+
+class WindowColumn(Enum):
+    """A column that says which window a row belongs to."""
+
+    START = "window_start"
+    END = "window_end"
+    TIME = "window_time"
+
+    def type(self, time_type: LogicalType) -> LogicalType:
+        """Its type for windows of a time attribute."""
+        return time_type if self is WindowColumn.TIME else TIMESTAMP
+
+
+@dataclass(frozen=True)
+class WindowTableFunction(SingleInput):
+    """Each row once for each window that it belongs to, with the columns of the window at the end."""
+
+    window: Window
+    time: int
+    """The time attribute."""
+    partition: tuple[int, ...] = ()
+    """The key of sessions."""
+    names: tuple[str, str, str] = (WindowColumn.START.value, WindowColumn.END.value, WindowColumn.TIME.value)
+    is_group_window: bool = False
+    """Whether it stands for a function in GROUP BY, where the time of a window is nullable."""
+
+    @property
+    def time_type(self) -> LogicalType:
+        """The type of the time of windows."""
+        return self.input.row_type.fields[self.time].type.copy(self.is_group_window)
+
+    @cached_property
+    def _type(self) -> RowType:
+        added = zip(self.names, WindowColumn, strict=True)
+        fields = [RowField(name, column.type(self.time_type)) for name, column in added]
+        return RowType([*self.input.row_type.fields, *fields], nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    @property
+    def is_proctime(self) -> bool:
+        """Whether rows belong to the window of the time at which they are processed."""
+        return is_proctime(self.time_type)
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return super().changelog(inputs) if isinstance(self.window, SessionWindow) else inputs[0]
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return True, (True,)
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        width = len(self.input.row_type.fields)
+        return frozenset(key | {width, width + 1} for key in inputs[0])
+
+    def describe(self) -> str:
+        names = self.input.row_type.field_names
+        key = f", partition keys=[{', '.join(names[index] for index in self.partition)}]" if self.partition else ""
+        return f"WindowTableFunction(window=[{self.window}, time_col=[{names[self.time]}]{key}])"
+
+
+@dataclass(frozen=True)
+class WindowAggregate(SingleInput):
+    """Aggregates rows by window and by other columns; a result comes when its window ends.
+
+    Either the time attribute is a column of the input, from which the windows of rows are computed, or the windows are
+    attached: then ``start`` and ``end`` are columns of the input.
+    """
+
+    window: Window
+    time_type: LogicalType
+    grouping: tuple[int | WindowColumn, ...]
+    """What the first columns of the results are."""
+    names: tuple[str, ...]
+    calls: tuple[AggregateCall, ...]
+    time: int | None = None
+    start: int | None = None
+    end: int | None = None
+
+    @cached_property
+    def _type(self) -> RowType:
+        fields = []
+        for name, column in zip(self.names, self.grouping, strict=True):
+            if isinstance(column, WindowColumn):
+                fields.append(RowField(name, column.type(self.time_type)))
+            else:
+                fields.append(RowField(name, self.input.row_type.fields[column].type))
+        fields += [RowField(call.name, call.type) for call in self.calls]
+        return RowType(fields, nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The columns by which rows are grouped besides the window."""
+        return tuple(column for column in self.grouping if isinstance(column, int))
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether the rows have the bounds of their windows."""
+        return self.end is not None
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return ChangelogMode.insert_only()
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        return frozenset({frozenset(range(len(self.grouping)))})
+
+    def describe(self) -> str:
+        names = self.input.row_type.field_names
+        parts = []
+        if self.keys:
+            parts.append(f"groupBy=[{', '.join(names[index] for index in self.keys)}]")
+        if self.is_attached:
+            assert self.end is not None
+            parts.append(f"window=[{self.window}, win_end=[{names[self.end]}]]")
+        else:
+            assert self.time is not None
+            parts.append(f"window=[{self.window}, time_col=[{names[self.time]}]]")
+        parts += (f"{call.name}=[{call.describe(names)}]" for call in self.calls)
+        return f"WindowAggregate({', '.join(parts)})"

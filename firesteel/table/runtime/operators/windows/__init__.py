@@ -1,0 +1,1 @@
+"""Operators of windows: aggregations in slices, sessions, joins, and ranks of windows."""

@@ -1,0 +1,39 @@
+"""Queries of windows in process, against the results of Flink."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from firesteel.table.expressions.errors import ValidationError
+from tests.support.sql_windows.running import bind, comparable, stream_of
+from tests.support.sql_windows.tables import RECORDED
+
+RESULTS: dict[str, Any] = json.loads((RECORDED / "results.json").read_text("utf-8"))
+RUN = {query: found for query, found in RESULTS.items() if "rows" in found}
+REFUSED = {query: found for query, found in RESULTS.items() if "error" in found}
+
+
+def in_order(rows: list[Any]) -> list[Any]:
+    return sorted(rows, key=json.dumps)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+@pytest.mark.parametrize("query", RUN)
+def test_results(query: str, parallelism: int, in_process_env: Any) -> None:
+    stream = stream_of(query, in_process_env(parallelism))
+    assert in_order(list(map(comparable, stream.execute_and_collect()))) == in_order(RUN[query]["rows"])
+
+
+@pytest.mark.parametrize("query", RUN)
+def test_types(query: str) -> None:
+    fields = bind(query).row_type.fields
+    assert ", ".join(f"`{part.name}` {part.type.as_summary_string()}" for part in fields) == RUN[query]["type"]
+
+
+@pytest.mark.parametrize("query", REFUSED)
+def test_refused(query: str, in_process_env: Any) -> None:
+    with pytest.raises(ValidationError):
+        stream_of(query, in_process_env(1))

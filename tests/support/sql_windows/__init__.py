@@ -1,0 +1,1 @@
+"""Tables with watermarks, and queries of windows over them that run in process."""
