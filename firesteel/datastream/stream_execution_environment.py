@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 from weakref import WeakSet
 
@@ -23,7 +24,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.config.option import ConfigOption, ConfigOptions
 from firesteel.config.unknown_keys import check_keys
 from firesteel.connectors.files.parquet_source import ParquetSource
-from firesteel.connectors.files.source import FileSource
+from firesteel.connectors.files.source import FileEnumeratorProvider, FileSource
 from firesteel.connectors.generators.collection import CollectionSource
 from firesteel.connectors.generators.number_sequence import NumberSequenceSource
 from firesteel.datastream.checkpoint_config import CheckpointConfig
@@ -349,14 +350,19 @@ class StreamExecutionEnvironment:
         )
 
     def create_input(self, input_format: Any, type_info: Any = None) -> DataStream:
-        """A stream of what an input format reads: an ``AvroInputFormat``."""
+        """A stream of what an input format reads: an ``AvroInputFormat``.
+
+        As in Flink, files in directories of the path's directory are not read; a FileSource reads them.
+        """
         if not isinstance(input_format, AvroInputFormat):
             raise InvalidProgramError(
                 f"create_input requires a format with a path, got {type(input_format).__name__}.",
                 hint="An AvroInputFormat does; for other formats use FileSource and from_source.",
             )
         known = to_type_info(type_info) or input_format.get_produced_type()
-        source = FileSource.for_bulk_file_format(input_format, input_format.path).build()
+        enumerator = replace(FileEnumeratorProvider.default_splittable_file_enumerator(), is_recursive=False)
+        builder = FileSource.for_bulk_file_format(input_format, input_format.path)
+        source = builder.set_file_enumerator(enumerator).build()
         return self._add_source(source, WatermarkStrategy.no_watermarks(), "Custom File source", known)
 
     def read_text_file(self, path: str, charset: str = "utf-8") -> DataStream[str]:

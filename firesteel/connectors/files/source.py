@@ -47,6 +47,8 @@ class FileEnumeratorProvider:
     """How files are found and cut into splits of ``split_bytes``, None for not at all."""
 
     split_bytes: int | None
+    is_recursive: bool = True
+    """Whether files in directories of a directory are found, too."""
 
     @staticmethod
     def default_splittable_file_enumerator() -> FileEnumeratorProvider:
@@ -63,6 +65,8 @@ class FileEnumeratorProvider:
         splits: list[FileSourceSplit] = []
         for root in paths:
             for file in find_input_files(root):
+                if not self.is_recursive and not _is_at_top(file, str(root)):
+                    continue
                 splits += self.split_file(file, file_format, len(splits))
         return splits
 
@@ -74,6 +78,11 @@ class FileEnumeratorProvider:
             FileSourceSplit(f"{number}:{file.path}:{start}", file.path, start, end, version=file.version)
             for number, (start, end) in enumerate(file_format.ranges(file, self.split_bytes), first)
         ]
+
+
+def _is_at_top(file: FileStatus | str, root: str) -> bool:
+    path = file if isinstance(file, str) else file.path
+    return "/" not in path[len(root) :].strip("/")
 
 
 @dataclass(frozen=True)

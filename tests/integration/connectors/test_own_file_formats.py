@@ -198,6 +198,8 @@ def test_create_input_reads_avro_files(in_process_env, tmp_path):
     for part in range(2):
         with (tmp_path / f"{part}.avro").open("wb") as file:
             fastavro.writer(file, json.loads(schema), [{"id": part}])
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "1.avro").write_bytes((tmp_path / "1.avro").read_bytes())
     stream = in_process_env(2).create_input(AvroInputFormat(str(tmp_path), schema))
     assert repr(stream.get_type()) == "GenericRecord<R>"
     assert sorted(collect(stream.map(lambda record: record["id"]))) == [0, 1]
