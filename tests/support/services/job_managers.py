@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.rest.client import RestClient
 from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest
 from firesteel.rest.token import TOKEN_FILE_NAME, read_token
+from firesteel.runtime.dependencies.collection import dependency_artifacts
 from firesteel.testing import eventually
 from firesteel.testing.services.processes import die_with_parent
 from tests.support.jobs.endless import endless
@@ -151,17 +153,34 @@ class Count(KeyedProcessFunction):
         yield f"{value % KEYS} {count} {value}"
 
 
+def by_shipped_module(number: int) -> int:
+    """Calls a function of a module that only the job's dependencies have."""
+    import counted_numbers  # type: ignore[import-not-found]
+
+    return int(counted_numbers.same(number))
+
+
 def submit_counting(manager: JobManagerProcess, name: str, output: Path, per_second: float = 300) -> str:
-    """Submits an endless job that writes what it counts to files, exactly once; its id."""
+    """Submits an endless job that writes what it counts to files, exactly once; its id.
+
+    It needs a module that is shipped with it, and removed from here at once.
+    """
     settings = {
         "execution.checkpointing.interval": "200 ms",
         "execution.checkpointing.dir": str(output.parent / "checkpoints"),
     }
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings)).set_parallelism(1)
     sink = FileSink.for_row_format(str(output), Encoder.simple_string_encoder())
-    lines = endless(env, per_second).key_by(lambda number: number % KEYS).process(Count()).uid("count")
+    module = output.parent / f"modules of {name}" / "counted_numbers.py"
+    module.parent.mkdir()
+    module.write_text("def same(number):\n    return number\n")
+    env.add_python_file(str(module))
+    numbers = endless(env, per_second).map(by_shipped_module).uid("shipped")
+    lines = numbers.key_by(lambda number: number % KEYS).process(Count()).uid("count")
     lines.sink_to(sink.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build()).uid("files")
-    return submit(manager, env, name)
+    job_id = submit(manager, env, name)
+    shutil.rmtree(module.parent)
+    return job_id
 
 
 def submit(manager: JobManagerProcess, env: StreamExecutionEnvironment, name: str) -> str:
@@ -182,9 +201,17 @@ class _Submission:
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> Any:
         self.job_id = job_graph.job_id
         token = read_token(str(self._manager.directory / TOKEN_FILE_NAME))
-        request = JobSubmitRequest(job_graph_file_name="graph", job_id=job_graph.job_id, job_name=job_graph.job_name)
+        artifacts = dependency_artifacts(configuration)
+        request = JobSubmitRequest(
+            job_graph_file_name="graph",
+            job_jar_file_names=list(artifacts),
+            job_id=job_graph.job_id,
+            job_name=job_graph.job_name,
+        )
+        uploads = {"graph": ("graph", serialize_job(job_graph))}
+        uploads |= {f"artifact{number}": each for number, each in enumerate(artifacts.items())}
         with RestClient(self._manager.url(), token=token) as client:
-            client.call(SUBMIT_JOB, body=request, uploads={"graph": ("graph", serialize_job(job_graph))})
+            client.call(SUBMIT_JOB, body=request, uploads=uploads)
 
 
 def check_counts(output: Path) -> int:
