@@ -80,6 +80,8 @@ ORDERS = {
         "runtime/operators/aggregate",
         "runtime/operators/windows",
         "connectors",
+        "connectors/nexmark",
+        "connectors/datagen",
         "translate",
         "environment",
     ),

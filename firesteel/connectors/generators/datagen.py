@@ -172,12 +172,7 @@ class DataGeneratorReader(SourceReader[DataGeneratorSplit]):
         permitted = self._limiter.acquire(wanted) if wanted else 0
         end = begin + permitted * step
         if permitted:
-            indexes = range(begin, end, step)
-            if self.copies_records and not self._context.reuses_objects:
-                # one by one: the function may change what it gave before
-                records = [copy_value(self._generate(index)) for index in indexes]
-            else:
-                records = list(map(self._generate, indexes))
+            records = self.generate(range(begin, end, step))
             self._splits[index] = replace(split, position=end)
             output.collect(split.split_id, records)
         if split.count is not None and end >= split.count:
@@ -185,6 +180,13 @@ class DataGeneratorReader(SourceReader[DataGeneratorSplit]):
         if self._limiter.available_at() <= self._clock():
             return InputStatus.MORE_AVAILABLE
         return InputStatus.NOTHING_AVAILABLE
+
+    def generate(self, indexes: range) -> Sequence[Any]:
+        """The records of indexes."""
+        if self.copies_records and not self._context.reuses_objects:
+            # one by one: the function may change what it gave before
+            return [copy_value(self._generate(index)) for index in indexes]
+        return list(map(self._generate, indexes))
 
     def snapshot_state(self, checkpoint_id: int) -> list[DataGeneratorSplit]:
         """The splits, each from its next index on."""

@@ -17,6 +17,7 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.common.serialization import SerializationSchema
 from firesteel.connectors.base.rate_limiter import RateLimiterStrategy
 from firesteel.connectors.generators import datagen_words as words
+from firesteel.connectors.generators import nexmark_texts as texts
 from firesteel.connectors.generators.datagen import DataGeneratorReader, DataGeneratorSource, GeneratorFunction
 from firesteel.connectors.generators.datagen_fields import mix
 from firesteel.moved_modules import stored_as
@@ -34,14 +35,15 @@ __all__ = [
 ]
 
 FIRST_PERSON_ID = FIRST_AUCTION_ID = FIRST_CATEGORY_ID = 1000
-_CATEGORIES = 5
-_PERSON_LEAD = 10
+CATEGORIES = 5
+PERSON_LEAD = 10
 """Persons whose record is yet to come may already sell and bid."""
-_AUCTION_LEAD = 10
-_ACTIVE_PEOPLE = 1000
-_IN_FLIGHT_AUCTIONS = 100
-_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
-_SHUFFLE = 953
+AUCTION_LEAD = 10
+ACTIVE_PEOPLE = 1000
+IN_FLIGHT_AUCTIONS = 100
+SIZE_OF_PERSON, SIZE_OF_AUCTION, SIZE_OF_BID = 76, 67, 32
+"""What records have without their field ``extra``, about."""
+SHUFFLE = 953
 """A prime: no group of events has it as a divisor, so multiplying by it puts a group in another order."""
 
 
@@ -111,6 +113,10 @@ class NexmarkConfig:
     extra_bytes: int = 0
     """How much longer a record is made by its field ``extra``."""
     seed: int = 0
+    person_size: int = 0
+    """About how many bytes a person has, which ``extra`` fills up with letters; 0 for ``extra_bytes`` alone."""
+    auction_size: int = 0
+    bid_size: int = 0
 
     def __post_init__(self) -> None:
         proportions = (self.person_proportion, self.auction_proportion, self.bid_proportion)
@@ -125,6 +131,10 @@ class NexmarkConfig:
         """How many events a round has."""
         return self.person_proportion + self.auction_proportion + self.bid_proportion
 
+    def extras(self, size: int, others: int) -> texts.Texts:
+        """The values of the field ``extra`` of records of a size, of which the other fields have some: one or many."""
+        return texts.extra_texts(size - others) if size else ("x" * self.extra_bytes,)
+
 
 class NexmarkGenerator(GeneratorFunction):
     """Makes the event of an index."""
@@ -136,12 +146,11 @@ class NexmarkGenerator(GeneratorFunction):
         self._auctions = config.auction_proportion
         self._seed = mix(config.seed)
         self._ms_per_event = 1000.0 / config.events_per_second
-        self._extra = "x" * config.extra_bytes
 
     def map(self, value: int) -> NexmarkEvent:
         """The event of an index."""
         group = self.config.out_of_order_group_size
-        number = value if group == 1 else value - value % group + value % group * _SHUFFLE % group
+        number = value if group == 1 else value - value % group + value % group * SHUFFLE % group
         random = mix(number ^ self._seed)
         at = self.timestamp_of(number)
         rest = number % self._total
@@ -168,18 +177,18 @@ class NexmarkGenerator(GeneratorFunction):
 
     def _some_person(self, number: int, random: int) -> int:
         last = self._last_person(number)
-        active = min(last, _ACTIVE_PEOPLE)
-        return last - active + random % (active + _PERSON_LEAD) + FIRST_PERSON_ID
+        active = min(last, ACTIVE_PEOPLE)
+        return last - active + random % (active + PERSON_LEAD) + FIRST_PERSON_ID
 
     def _some_auction(self, number: int, random: int) -> int:
         last = max(self._last_auction(number), 0)
-        first = max(last - _IN_FLIGHT_AUCTIONS, 0)
-        return first + random % (last - first + 1 + _AUCTION_LEAD) + FIRST_AUCTION_ID
+        first = max(last - IN_FLIGHT_AUCTIONS, 0)
+        return first + random % (last - first + 1 + AUCTION_LEAD) + FIRST_AUCTION_ID
 
     def _person(self, number: int, random: int, at: int) -> Person:
         first = words.FIRST_NAMES[random % len(words.FIRST_NAMES)]
         last = words.LAST_NAMES[(random >> 8) % len(words.LAST_NAMES)]
-        card = random >> 4
+        card, config = random >> 4, self.config
         return Person(
             self._last_person(number) + FIRST_PERSON_ID,
             f"{first} {last}",
@@ -188,7 +197,7 @@ class NexmarkGenerator(GeneratorFunction):
             words.CITIES[(random >> 16) % len(words.CITIES)],
             words.STATES[(random >> 24) % len(words.STATES)],
             at,
-            self._extra,
+            self._extra(config.person_size, SIZE_OF_PERSON, random),
         )
 
     def _auction(self, number: int, random: int, at: int) -> Auction:
@@ -197,20 +206,20 @@ class NexmarkGenerator(GeneratorFunction):
             seller = self._last_person(number) // 100 * 100 + FIRST_PERSON_ID
         else:
             seller = self._some_person(number, random >> 8)
-        initial = _price(random >> 16)
+        initial = price_of(random >> 16)
         # long enough for as many auctions as are open at a time
-        span = max(int(_IN_FLIGHT_AUCTIONS * self._total / self._auctions * self._ms_per_event), 1)
+        span = max(int(IN_FLIGHT_AUCTIONS * self._total / self._auctions * self._ms_per_event), 1)
         return Auction(
             self._last_auction(number) + FIRST_AUCTION_ID,
             words.WORDS[(random >> 4) % len(words.WORDS)],
             f"{words.WORDS[(random >> 12) % len(words.WORDS)]} {words.WORDS[(random >> 20) % len(words.WORDS)]}",
             initial,
-            initial + _price(random >> 28),
+            initial + price_of(random >> 28),
             at,
             at + 1 + (random >> 36) % (2 * span),
             seller,
-            FIRST_CATEGORY_ID + (random >> 44) % _CATEGORIES,
-            self._extra,
+            FIRST_CATEGORY_ID + (random >> 44) % CATEGORIES,
+            self._extra(config.auction_size, SIZE_OF_AUCTION, random),
         )
 
     def _bid(self, number: int, random: int, at: int) -> Bid:
@@ -223,12 +232,17 @@ class NexmarkGenerator(GeneratorFunction):
             bidder = self._last_person(number) // 100 * 100 + 1 + FIRST_PERSON_ID
         else:
             bidder = self._some_person(number, random >> 32)
-        channel = _CHANNELS[(random >> 4) % len(_CHANNELS)]
-        url = f"https://www.example.com/{words.WORDS[(random >> 40) % len(words.WORDS)]}/item.htm"
-        return Bid(auction, bidder, _price(random >> 20), channel, url, at, self._extra)
+        channel = (random >> 4) % 4 if random >> 44 & 1 else 4 + (random >> 45) % texts.CHANNELS
+        extra = self._extra(config.bid_size, SIZE_OF_BID, random)
+        price = price_of(random >> 20)
+        return Bid(auction, bidder, price, texts.channel_names()[channel], texts.channel_urls()[channel], at, extra)
+
+    def _extra(self, size: int, others: int, random: int) -> str:
+        found = self.config.extras(size, others)
+        return found[0] if len(found) == 1 else found[texts.extra_of(random)]
 
 
-def _price(random: int) -> int:
+def price_of(random: int) -> int:
     """From a dollar to a million, in cents; as many of one size as of ten times that."""
     return int(10.0 ** ((random & 0xFFFF) / 0x10000 * 6.0) * 100.0)
 

@@ -20,6 +20,8 @@ __all__ = ["BUILT_IN", "DynamicTableFactory", "FactoryContext", "check_options",
 
 BUILT_IN: dict[str, str] = {
     "blackhole": "firesteel.table.connectors.blackhole",
+    "datagen": "firesteel.table.connectors.datagen",
+    "nexmark": "firesteel.table.connectors.nexmark",
     "print": "firesteel.table.connectors.print",
 }
 """The module of each connector; its ``FACTORY`` is the factory."""

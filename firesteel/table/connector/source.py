@@ -42,6 +42,8 @@ class ScanTableSource(DynamicTableSource):
 
     supports_watermark_push_down = False
     """Whether its reader generates the watermarks, of each split apart."""
+    filters_before_watermarks = False
+    """Whether conditions may be pushed into it although its watermarks then come from the rows that are left."""
 
     @property
     @abstractmethod
@@ -70,6 +72,14 @@ class ScanTableSource(DynamicTableSource):
 
     def with_projection(self, columns: Sequence[int]) -> ScanTableSource | None:
         """A source of some of its columns, in this order."""
+        return None
+
+    def with_nested_projection(self, paths: Sequence[tuple[int, ...]], type: RowType) -> ScanTableSource | None:
+        """A source of some of its columns, and of fields of those that are rows.
+
+        Each path is a column and the fields within it; ``type`` is the produced type. A field of a row that is null is
+        null.
+        """
         return None
 
     def with_filters(self, conditions: Sequence[Expression]) -> tuple[ScanTableSource, Sequence[Expression]] | None:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.rules import prune_joins, prune_windows
+from firesteel.table.rules.filter_sources import filter_sources
 from firesteel.table.rules.merge_calcs import merge_calcs
+from firesteel.table.rules.nested_fields import read_nested_fields
 from firesteel.table.rules.prune_columns import prune_columns
 from firesteel.table.rules.push_filters import push_filters
 from firesteel.table.rules.streaming_joins import streaming_joins
@@ -24,8 +26,9 @@ def optimize(root: LogicalNode) -> LogicalNode:
     """The plan as it is translated."""
     for rule in _EACH_NODE:
         root = _applied(rule, root)
+    root = prune_columns(_applied(filter_sources, root))
     # projections that pruning leaves behind are merged again
-    return _applied(merge_calcs, prune_columns(root))
+    return _applied(merge_calcs, _applied(read_nested_fields, root))
 
 
 def _applied(rule: Rule, node: LogicalNode) -> LogicalNode:
