@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from firesteel.common.time import Duration
 from firesteel.config.option import ConfigOptions
 
-__all__ = ["LOCAL_TIME_ZONE", "MAX_COLUMN_WIDTH", "NOT_NULL_ENFORCER"]
+__all__ = [
+    "AGG_PHASE_STRATEGY",
+    "IDLE_STATE_RETENTION",
+    "LOCAL_TIME_ZONE",
+    "MAX_COLUMN_WIDTH",
+    "MINI_BATCH_ENABLED",
+    "NOT_NULL_ENFORCER",
+]
 
 _key = ConfigOptions.key
 
+AGG_PHASE_STRATEGY = (
+    _key("table.optimizer.agg-phase-strategy")
+    .choice_type("AUTO", "TWO_PHASE", "ONE_PHASE")
+    .default_value("AUTO")
+    .with_description(
+        "Whether aggregates have a local phase before the exchange by key. AUTO: if the functions can be merged, "
+        "mini-batches are enabled, and there is more than one subtask."
+    )
+)
+IDLE_STATE_RETENTION = (
+    _key("table.exec.state.ttl")
+    .duration_type()
+    .default_value(Duration.of_millis(0))
+    .with_description("Time after its last change when the state of a key is forgotten; 0 is never.")
+)
 LOCAL_TIME_ZONE = (
     _key("table.local-time-zone")
     .string_type()
@@ -25,6 +48,15 @@ MAX_COLUMN_WIDTH = (
     .with_description(
         "Width of columns without a fixed width, such as strings, in results of queries that are printed. Longer "
         "values are cut."
+    )
+)
+MINI_BATCH_ENABLED = (
+    _key("table.exec.mini-batch.enabled")
+    .boolean_type()
+    .default_value(True)
+    .with_description(
+        "Whether an aggregate emits at most one change per key for the rows that it processes together. If false, "
+        "every row has the changes that it causes, as in Flink, whose default is false."
     )
 )
 NOT_NULL_ENFORCER = (
