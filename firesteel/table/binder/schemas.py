@@ -11,7 +11,7 @@ from firesteel.table.binder.scope import Scope, ScopeColumn
 from firesteel.table.catalog.columns import Column, ComputedColumn, MetadataColumn, PhysicalColumn
 from firesteel.table.catalog.resolved_schema import ResolvedSchema, UniqueConstraint, WatermarkSpec
 from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Expression
+from firesteel.table.expressions.nodes import Expression
 from firesteel.table.expressions.resolved import ResolvedExpression
 from firesteel.table.expressions.session import Session
 from firesteel.table.parser import parse_expression, parse_type
@@ -83,10 +83,7 @@ class _Resolver:
                 return MetadataColumn(column.name, stored[column.name], key, is_virtual, column.comment)
             case UnresolvedComputedColumn():
                 expression = self._bound(column.expression, stored)
-                type_ = expression.bound.type
-                if isinstance(expression.bound, Call) and expression.bound.function == "PROCTIME":
-                    type_ = LocalZonedTimestampType(3, TimestampKind.PROCTIME, nullable=False)
-                return ComputedColumn(column.name, type_, expression, column.comment)
+                return ComputedColumn(column.name, expression.bound.type, expression, column.comment)
         raise AssertionError(column)
 
     def _bound(self, declared: object, columns: Mapping[str, LogicalType]) -> ResolvedExpression:

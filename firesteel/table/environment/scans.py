@@ -12,7 +12,7 @@ from firesteel.table.connector.factory import FactoryContext, find_factory
 from firesteel.table.connector.source import ScanTableSource
 from firesteel.table.environment.time_attributes import regular
 from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Expression, InputRef
+from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.plan.nodes import LogicalNode, Project, TableScan
 from firesteel.table.plan.rewriting import inlined
 from firesteel.table.plan.streaming import WatermarkAssigner
@@ -151,15 +151,6 @@ def _columns(schema: ResolvedSchema, produced: RowType) -> list[Expression]:
     # computed columns are bound over the stored ones, in the order of the schema
     inputs = [stored(column) for column in schema.columns if not isinstance(column, ComputedColumn)]
     return [
-        _typed(inlined(column.expression.bound, inputs), column)
-        if isinstance(column, ComputedColumn)
-        else stored(column)
+        inlined(column.expression.bound, inputs) if isinstance(column, ComputedColumn) else stored(column)
         for column in schema.columns
     ]
-
-
-def _typed(expression: Expression, column: ComputedColumn) -> Expression:
-    """PROCTIME() is a time attribute."""
-    if isinstance(expression, Call) and expression.function == "PROCTIME":
-        return Call(column.data_type, expression.function, expression.arguments, expression.symbols)
-    return expression

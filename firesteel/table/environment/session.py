@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -55,8 +57,9 @@ class TableSession:
         return self.config.get_configuration()
 
     def expression_session(self) -> Session:
-        """What expressions depend on."""
-        return Session(self.config.get_local_timezone(), current_database=self.manager.current_database or "")
+        """What expressions depend on. A batch has one time; in a stream each row has that of its evaluation."""
+        now = time.time_ns if self.is_streaming else partial(int, time.time_ns())
+        return Session(self.config.get_local_timezone(), now, self.manager.current_database or "")
 
     def resolved_schema(self, table: CatalogBaseTable) -> ResolvedSchema:
         """The columns of a table or view."""

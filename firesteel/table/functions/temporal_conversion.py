@@ -231,5 +231,5 @@ FUNCTIONS = (
     _clock("CURRENT_TIMESTAMP", _INSTANT, _millis),
     _clock("NOW", _INSTANT, _millis),
     _clock("CURRENT_ROW_TIMESTAMP", _INSTANT, _millis),
-    _clock("PROCTIME", _INSTANT, _millis),
+    _clock("PROCTIME", t.LocalZonedTimestampType(3, t.TimestampKind.PROCTIME, nullable=False), _millis),
 )
