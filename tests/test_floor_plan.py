@@ -79,6 +79,8 @@ ORDERS = {
         "runtime/operators/joins",
         "runtime/operators/aggregate",
         "runtime/operators/windows",
+        "runtime/operators/ranks",
+        "runtime/operators/over",
         "connectors",
         "connectors/nexmark",
         "connectors/datagen",

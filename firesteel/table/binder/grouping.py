@@ -37,8 +37,12 @@ def aggregate_call(node: exp.Expression) -> nodes.Call | None:
 
 def has_aggregate(node: exp.Expression) -> bool:
     """Whether an expression has a call of an aggregate function that is not in a query, nor over a window."""
-    if isinstance(node, (exp.Query, exp.Window)):
+    if isinstance(node, exp.Query):
         return False
+    if isinstance(node, exp.Window):
+        inner = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        parts = [*inner.iter_expressions(), *(node.args.get("partition_by") or ())]
+        return any(map(has_aggregate, [*parts, *([node.args["order"]] if node.args.get("order") else ())]))
     return aggregate_call(node) is not None or any(has_aggregate(child) for child in node.iter_expressions())
 
 

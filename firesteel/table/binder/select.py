@@ -10,6 +10,7 @@ from sqlglot import exp
 from firesteel.table.binder.from_clause import FromClause
 from firesteel.table.binder.group_windows import bind_group_window
 from firesteel.table.binder.grouping import GroupedBinder, has_aggregate
+from firesteel.table.binder.over import OverBinder, has_window, sort_key
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
@@ -39,11 +40,12 @@ class SelectBinder:
     def bind(self, order: Sequence[exp.Ordered]) -> Rows:
         """The rows of the SELECT, with the columns by which they are sorted."""
         select, node = self._select, self._source.node
-        for clause in ("qualify", "windows"):
-            if select.args.get(clause):
-                raise ValidationError(f"{clause.upper().rstrip('S')} is not supported yet.")
         where = select.args.get("where")
         if where is not None:
+            if has_window(where.this):
+                raise ValidationError(
+                    "Windowed aggregate expression is illegal in WHERE clause.", hint="Write QUALIFY."
+                )
             if has_aggregate(where.this):
                 raise ValidationError("Aggregate expression is illegal in WHERE clause.", hint="Write HAVING.")
             node = Filter(node, self._rows.bind_condition(where.this, "WHERE"))
@@ -51,17 +53,27 @@ class SelectBinder:
         if windowed is not None:
             self._select, node, self._rows = windowed
             select = self._select
-        group, having = select.args.get("group"), select.args.get("having")
-        parts = [*select.expressions, *order]
+        group, having, qualify = (select.args.get(clause) for clause in ("group", "having", "qualify"))
+        if having is not None and has_window(having.this):
+            raise ValidationError("Windowed aggregate expression is illegal in HAVING clause.", hint="Write QUALIFY.")
+        parts = [*select.expressions, *order, *([] if qualify is None else [self._without_aliases(qualify.this)])]
         is_grouped = group is not None or having is not None or any(map(has_aggregate, parts))
-        binder: QueryExpressionBinder = GroupedBinder(self._rows, group) if is_grouped else self._rows
+        inner: QueryExpressionBinder = GroupedBinder(self._rows, group) if is_grouped else self._rows
+        over = OverBinder(inner, select.args.get("windows") or ()) if any(map(has_window, parts)) else None
+        binder = over or inner
         names, expressions = self._items(binder)
         keys, hidden = self._order(order, names, expressions, binder)
-        condition = None if having is None else binder.bind_condition(having.this, "HAVING")
-        if isinstance(binder, GroupedBinder):
-            node = binder.finish(node)
+        chosen = [] if qualify is None else [self._qualify(parts[-1], binder)]
+        condition = None if having is None else inner.bind_condition(having.this, "HAVING")
+        if isinstance(inner, GroupedBinder):
+            node = inner.finish(node)
         if condition is not None:
             node = Filter(node, condition)
+        if over is not None:
+            node, resolved = over.finish(node, [*expressions, *hidden, *chosen])
+            width = len(expressions)
+            expressions, hidden = resolved[:width], resolved[width : width + len(hidden)]
+            node = Filter(node, resolved[-1]) if chosen else node
         hidden_names = (f"$sort{index}" for index in range(len(hidden)))
         node = Project(node, (*expressions, *hidden), tuple(unique_names([*names, *hidden_names])))
         if select.args.get("distinct") is not None:
@@ -69,6 +81,11 @@ class SelectBinder:
                 raise ValidationError(f"Expression '{hidden[0]}' is not in the select clause.")
             node = Aggregate(node, tuple(range(len(expressions))))
         return Rows(node, len(expressions), keys)
+
+    def _qualify(self, node: exp.Expression, binder: QueryExpressionBinder) -> Expression:
+        if not has_window(node):
+            raise ValidationError("QUALIFY expression must contain a window function", hint="Write WHERE or HAVING.")
+        return binder.bind_condition(node, "QUALIFY")
 
     # -- selected columns --------------------------------------------------------------------------------------
 
@@ -102,8 +119,9 @@ class SelectBinder:
             column = scope.columns[index]
             if column.name not in merged:
                 found.append((column.name, InputRef(column.type, index, column.name)))
-        if isinstance(binder, GroupedBinder):
-            return [(name, binder.over_groups(expression, name)) for name, expression in found]
+        grouped = binder.inner if isinstance(binder, OverBinder) else binder
+        if isinstance(grouped, GroupedBinder):
+            return [(name, grouped.over_groups(expression, name)) for name, expression in found]
         return found
 
     # -- ORDER BY ----------------------------------------------------------------------------------------------
@@ -148,9 +166,3 @@ def sort_ordinal(node: exp.Expression, names: Sequence[str]) -> int | None:
         return index
     path = nodes.column_path(node)
     return names.index(path[0]) if path is not None and len(path) == 1 and path[0] in names else None
-
-
-def sort_key(item: exp.Ordered, index: int) -> SortKey:
-    """The key of an item; without NULLS FIRST or LAST, nulls are less than all values."""
-    descending, nulls_first = bool(item.args.get("desc")), item.args.get("nulls_first")
-    return SortKey(index, descending, descending if nulls_first is None else not nulls_first)

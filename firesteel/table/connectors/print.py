@@ -25,7 +25,7 @@ class PrintTableSink(DynamicTableSink):
         return requested
 
     def consume(self, stream: Any, context: SinkContext) -> Any:
-        rows = stream._transform("ColumnsToRows", ColumnsToRowsSpec(has_timestamps=False), None)
+        rows = stream._transform("ColumnsToRows", ColumnsToRowsSpec(), None)
         return rows.sink_to(PrintSink(self.identifier, self.to_stderr)).name(context.name)
 
     def as_summary_string(self) -> str:

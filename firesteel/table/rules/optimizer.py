@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from firesteel.table.plan.nodes import LogicalNode
-from firesteel.table.rules import prune_joins, prune_windows
+from firesteel.table.rules import prune_joins, prune_ranks, prune_windows
 from firesteel.table.rules.filter_sources import filter_sources
 from firesteel.table.rules.merge_calcs import merge_calcs
 from firesteel.table.rules.nested_fields import read_nested_fields
 from firesteel.table.rules.prune_columns import prune_columns
 from firesteel.table.rules.push_filters import push_filters
+from firesteel.table.rules.rank import rank
+from firesteel.table.rules.rank_strategy import rank_strategy
+from firesteel.table.rules.set_operations import set_operations
 from firesteel.table.rules.streaming_joins import streaming_joins
+from firesteel.table.rules.temporal_sort import temporal_sort
 from firesteel.table.rules.window_aggregates import window_aggregates
 
-__all__ = ["optimize", "prune_joins", "prune_windows"]
+__all__ = ["optimize", "prune_joins", "prune_ranks", "prune_windows"]
 
 Rule = Callable[[LogicalNode], LogicalNode]
 
-_EACH_NODE: Sequence[Rule] = (push_filters, merge_calcs, window_aggregates, streaming_joins, merge_calcs)
+_EACH_NODE: Sequence[Rule] = (
+    set_operations,
+    push_filters,
+    temporal_sort,
+    merge_calcs,
+    window_aggregates,
+    streaming_joins,
+    merge_calcs,
+    rank,
+)
 """Rules that see a node after its inputs, one after the other."""
 
 
@@ -28,7 +41,7 @@ def optimize(root: LogicalNode) -> LogicalNode:
         root = _applied(rule, root)
     root = prune_columns(_applied(filter_sources, root))
     # projections that pruning leaves behind are merged again
-    return _applied(merge_calcs, _applied(read_nested_fields, root))
+    return _applied(rank_strategy, _applied(merge_calcs, _applied(read_nested_fields, root)))
 
 
 def _applied(rule: Rule, node: LogicalNode) -> LogicalNode:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from firesteel.table.translate import (
-    aggregates,
     basic,
     constraints,
     joins,
+    over,
+    ranks,
     windows,
 )
 from firesteel.table.translate.translator import Translator
 
 __all__ = [
     "Translator",
-    "aggregates",
     "basic",
     "constraints",
     "joins",
+    "over",
+    "ranks",
     "windows",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from firesteel.config.configuration import Configuration
+from firesteel.config.table_options import IDLE_STATE_RETENTION, MINI_BATCH_ENABLED
 from firesteel.datastream.data_stream import DataStream, parallelism_of
 from firesteel.datastream.streams.keyed_stream import KeyedStream
 from firesteel.graph.transformation import TwoInputTransformation
@@ -66,6 +67,16 @@ class Translator:
     def traits(self, node: LogicalNode) -> Traits:
         """The changelog of a node."""
         return self._traits[node]
+
+    @property
+    def is_per_row(self) -> bool:
+        """Whether every row is a change of its own: without mini-batches."""
+        return not self.configuration.get(MINI_BATCH_ENABLED)
+
+    @property
+    def state_ttl_ms(self) -> int:
+        """How long state is kept after its last update; 0 for ever."""
+        return self.configuration.get(IDLE_STATE_RETENTION).to_millis()
 
     def keyed(self, stream: Columns, columns: Sequence[int]) -> KeyedStream[Any, Any]:
         """The stream by key; without columns, all rows have the same key."""

@@ -1,1 +1,0 @@
-"""The NEXMark benchmark in SQL: its tables, its queries, and what runs them here and in Flink."""

@@ -1,0 +1,176 @@
+"""OVER: calls of functions over windows, named windows, and the plan of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from firesteel.table.binder.calls import cast_to
+from firesteel.table.binder.frames import RANKS, frame_of
+from firesteel.table.binder.grouping import NEVER_NULL, aggregate_call
+from firesteel.table.binder.query_expressions import QueryExpressionBinder
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.nodes import Expression, InputRef
+from firesteel.table.functions.registry import find_function
+from firesteel.table.functions.signatures import any_nullable
+from firesteel.table.plan.nodes import LogicalNode, Project, SortKey, unique_names
+from firesteel.table.plan.over import BoundKind, Frame, Over, OverCall, OverGroup
+from firesteel.table.plan.rewriting import transform
+
+__all__ = ["OverBinder", "has_window", "sort_key"]
+
+_Window = tuple[tuple[Expression, ...], tuple[tuple[Expression, bool, bool], ...], Frame]
+_OWN_TYPES = RANKS | {"LAG", "LEAD"}
+"""Functions whose type says already whether results may be null."""
+
+
+def sort_key(item: exp.Ordered, index: int) -> SortKey:
+    """The key of an item; without NULLS FIRST or LAST, nulls are less than all values."""
+    descending, nulls_first = bool(item.args.get("desc")), item.args.get("nulls_first")
+    return SortKey(index, descending, descending if nulls_first is None else not nulls_first)
+
+
+def has_window(node: exp.Expression) -> bool:
+    """Whether an expression has a call with OVER that is not in a query."""
+    if isinstance(node, exp.Query):
+        return False
+    return isinstance(node, exp.Window) or any(has_window(child) for child in node.iter_expressions())
+
+
+@dataclass(frozen=True)
+class _Result(Expression):
+    """The result of a call, until it is known which column it is."""
+
+    position: int
+
+    def __str__(self) -> str:
+        return f"$over{self.position}"
+
+
+@dataclass(frozen=True)
+class _Call:
+    function: str
+    arguments: tuple[Expression, ...]
+    distinct: bool
+    window: _Window
+
+
+class OverBinder(QueryExpressionBinder):
+    """Binds expressions of which some are over windows; ``inner`` binds the others, and what windows are made of."""
+
+    def __init__(self, inner: QueryExpressionBinder, named: Sequence[exp.Window]) -> None:
+        super().__init__(inner.scope, inner._bind_query, inner._sql, inner._session)
+        self.inner = inner
+        self._named: Mapping[str, exp.Window] = {window.this.name: window for window in named}
+        self._calls: dict[_Call, _Result] = {}
+
+    def _bind(self, node: exp.Expression) -> Expression:
+        if isinstance(node, exp.Window):
+            return self._over(node)
+        return super()._bind(node) if has_window(node) else self.inner.bind(node)
+
+    def _over(self, node: exp.Window) -> Expression:
+        function = aggregate_call(node.this)
+        if function is None or isinstance(node.this, exp.Filter):
+            raise ValidationError("OVER must be applied to aggregate function")
+        name = function.function_name
+        definition = find_function(name)
+        assert definition is not None
+        name = definition.name
+        parts = [part for part in function.expressions if not isinstance(part, (exp.Star, exp.Var))]
+        if any(map(has_window, parts)):
+            raise ValidationError("Aggregate expressions cannot be nested.")
+        arguments = [self.inner.bind(part) for part in parts]
+        inferred = definition.signature(arguments, ())
+        window = self._window(self._merged(node), name)
+        frame = window[2]
+        never_empty = (
+            frame.lower.kind in (BoundKind.UNBOUNDED_PRECEDING, BoundKind.CURRENT_ROW)
+            and frame.lower.kind.value <= frame.upper.kind.value
+        )
+        type_ = inferred.result
+        if name not in _OWN_TYPES:
+            type_ = type_.copy(name not in NEVER_NULL and (not never_empty or any_nullable(arguments)))
+        cast = tuple(cast_to(argument, part) for argument, part in zip(arguments, inferred.arguments, strict=True))
+        call = _Call(name, cast, function.args.get("quantifier") == "DISTINCT", window)
+        return self._calls.setdefault(call, _Result(type_, len(self._calls)))
+
+    # -- windows -----------------------------------------------------------------------------------------------
+
+    def _merged(self, node: exp.Window) -> exp.Window:
+        """The window with what the window that it names has."""
+        alias = node.args.get("alias")
+        if not alias:
+            return node
+        name = alias if isinstance(alias, str) else alias.name
+        if name not in self._named:
+            raise ValidationError(f"Window '{name}' not found.")
+        base = self._merged(self._named[name])
+        for clause, words in (("partition_by", "PARTITION BY"), ("order", "ORDER BY"), ("spec", "frame")):
+            if node.args.get(clause) and base.args.get(clause):
+                raise ValidationError(f"Window '{name}' has a {words} clause already.")
+        merged = exp.Window(this=node.this)
+        for clause in ("partition_by", "order", "spec"):
+            merged.set(clause, node.args.get(clause) or base.args.get(clause))
+        return merged
+
+    def _window(self, node: exp.Window, function: str) -> _Window:
+        partition = tuple(self.inner.bind(part) for part in node.args.get("partition_by") or ())
+        items = node.args["order"].expressions if node.args.get("order") is not None else ()
+        order = []
+        for item in items:
+            key = sort_key(item, 0)
+            order.append((self.inner.bind(item.this), key.descending, key.nulls_last))
+        frame = frame_of(node.args.get("spec"), function, [key for key, *_ in order], self.inner)
+        return partition, tuple(order), frame
+
+    # -- the plan ----------------------------------------------------------------------------------------------
+
+    def finish(self, node: LogicalNode, expressions: Sequence[Expression]) -> tuple[LogicalNode, list[Expression]]:
+        """The windows over a relation, and expressions with the columns of the results."""
+        columns: list[Expression] = [
+            InputRef(part.type, index, part.name) for index, part in enumerate(node.row_type.fields)
+        ]
+        width = len(columns)
+
+        def column_of(expression: Expression) -> int:
+            if isinstance(expression, InputRef):
+                return expression.index
+            if expression not in columns:
+                columns.append(expression)
+            return columns.index(expression)
+
+        windows: dict[_Window, list[tuple[_Call, tuple[int, ...]]]] = {}
+        keys = {}
+        for call in self._calls:
+            arguments = tuple(map(column_of, call.arguments))
+            windows.setdefault(call.window, []).append((call, arguments))
+            partition, order, _ = call.window
+            keys[call.window] = (
+                tuple(map(column_of, partition)),
+                tuple(SortKey(column_of(key), descending, last) for key, descending, last in order),
+            )
+        if len(columns) > width:
+            names = unique_names([*node.row_type.field_names, *(f"$w{index}" for index in range(len(columns) - width))])
+            node = Project(node, tuple(columns), tuple(names))
+        places: dict[_Call, int] = {}
+        groups = []
+        for number, (window, calls) in enumerate(windows.items()):
+            made = []
+            for position, (call, arguments) in enumerate(calls):
+                places[call] = len(columns) + len(places)
+                name = f"w{number}$o{position}"
+                made.append(OverCall(call.function, arguments, self._calls[call].type, name, call.distinct))
+            groups.append(OverGroup(*keys[window], window[2], tuple(made)))
+        over = Over(node, tuple(groups))
+        by_position = [places[call] for call in self._calls]
+
+        def resolved(part: Expression) -> Expression:
+            if not isinstance(part, _Result):
+                return part
+            index = by_position[part.position]
+            return InputRef(part.type, index, over.row_type.field_names[index])
+
+        return over, [transform(expression, resolved) for expression in expressions]

@@ -1,0 +1,1 @@
+"""Top-N, deduplication, LIMIT and sorts by time."""

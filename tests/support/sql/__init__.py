@@ -1,1 +1,0 @@
-"""Queries over generated tables, run as streams with failures and as Spark SQL."""
