@@ -18,7 +18,7 @@ from firesteel.formats.text.line_codec import check_charset, is_splittable_chars
 from firesteel.formats.text.text_line import undecodable
 from firesteel.spi.source import ReaderOutput
 
-__all__ = ["CsvReaderFormat"]
+__all__ = ["CsvReaderFormat", "CsvRowReader"]
 
 MAX_RECORD_BYTES = 4 << 20
 """A quote that is open for longer was never meant to be one."""
@@ -58,7 +58,7 @@ class CsvReaderFormat(StreamFormat):
 
     def open_split(self, source: SplitInput) -> FormatReader:
         """A reader of one split."""
-        return _CsvReader(source, self)
+        return CsvRowReader(source, self)
 
     def is_splittable(self) -> bool:
         """If a line end is always the end of a row."""
@@ -80,7 +80,7 @@ class _Rows(NamedTuple):
     is_text: bool
 
 
-class _CsvReader(FormatReader):
+class CsvRowReader(FormatReader):
     """Cuts blocks of lines into rows, which takes a closer look only where there are quotes."""
 
     def __init__(self, source: SplitInput, csv_format: CsvReaderFormat) -> None:

@@ -52,19 +52,22 @@ class CsvParser:
 
     def parse(self, lines: Sequence[str]) -> list[Row | None]:
         """The row of each line, None for a comment. Raises for all if one of them is bad: find it by ``parse_line``."""
+        columns = self.split_all(lines)
+        return [self.parse_line(line) for line in lines] if columns is None else self._convert(columns)
+
+    def split_all(self, lines: Sequence[str]) -> list[list[str]] | None:
+        """The columns of each line as text; None if lines have to be split one by one: comments, escapes, bad ones."""
         escape = self._schema.escape_char
         if (self._schema.allow_comments and any("#" in line for line in lines)) or (
             escape is not None and any(escape in line for line in lines)
         ):
-            return [self.parse_line(line) for line in lines]
+            return None
         try:
             columns = list(csv.reader(lines, **self._settings))
-            # A line with an open quote swallows the next one: then there are fewer.
-            if len(columns) == len(lines):
-                return self._convert(columns)
         except csv.Error:
-            pass
-        return [self.parse_line(line) for line in lines]
+            return None
+        # A line with an open quote swallows the next one: then there are fewer.
+        return columns if len(columns) == len(lines) else None
 
     def parse_line(self, line: str) -> Row | None:
         """The row of one line, None for a comment; raises SchemaMismatchError."""

@@ -48,7 +48,7 @@ class CsvWriter:
     def header(self) -> str:
         """The line that names the columns."""
         names = self._schema.column_names
-        return self._join([[self._text(name)(name) for name in names]])[0]
+        return self._join([[self.text_writer(name)(name) for name in names]])[0]
 
     def _join(self, rows: Iterable[Sequence[str]]) -> list[str]:
         schema = self._schema
@@ -73,7 +73,7 @@ class CsvWriter:
         begun = schema.escape_char + first if schema.quote_char is None else self._quote(first)  # type: ignore[operator]
         return begun + separator + rest + schema.line_separator
 
-    def _text(self, name: str) -> Callable[[str], str]:
+    def text_writer(self, name: str) -> Callable[[str], str]:
         """What writes the texts of a column."""
         schema, has_unsafe, quote = self._schema, self._has_unsafe, self._quote
         if schema.quote_char is not None:
@@ -110,7 +110,7 @@ class CsvWriter:
         columns = []
         for i, part in enumerate(schema.logical_type.fields):
             write = _column_writer(schema, i, part.name, part.type)
-            shown = _unquoted_text(part.type, part.name, self._strips_zeros) or self._text(part.name)
+            shown = _unquoted_text(part.type, part.name, self._strips_zeros) or self.text_writer(part.name)
             scope[f"write{i}"] = _nullable(_composed(shown, write), schema.null_value or "")
             scope[f"show{i}"] = shown
             columns.append(_code(part.type, f"v{i}", f"show{i}", f"write{i}(v{i})"))

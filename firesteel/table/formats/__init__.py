@@ -1,0 +1,1 @@
+"""The formats of tables: bytes of messages to columns, and columns to bytes."""

@@ -1,0 +1,5 @@
+"""The format ``json``."""
+
+from firesteel.table.formats.json.factory import FACTORY
+
+__all__ = ["FACTORY"]
