@@ -105,6 +105,7 @@ UPWARD = {
     ("table/parser/scripts.py", "table/parser/grammar"),
     ("table/parser/hints.py", "table/parser/statements"),
     # PyFlink's names of modules
+    ("table/statement_set.py", "table/environment"),
     ("table/table.py", "table/environment"),
     ("table/table_environment.py", "table/environment"),
     ("table/table_result.py", "table/environment"),

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from firesteel.table.explain_detail import ExplainDetail
     from firesteel.table.result_kind import ResultKind
     from firesteel.table.schema import Schema
+    from firesteel.table.statement_set import StatementSet
     from firesteel.table.table import Table
     from firesteel.table.table_config import TableConfig
-    from firesteel.table.table_environment import TableEnvironment
+    from firesteel.table.table_descriptor import FormatDescriptor, TableDescriptor
+    from firesteel.table.table_environment import StreamTableEnvironment, TableEnvironment
     from firesteel.table.table_result import TableResult
     from firesteel.table.table_schema import TableSchema
 
@@ -25,12 +27,16 @@ __all__ = [
     "DataTypes",
     "EnvironmentSettings",
     "ExplainDetail",
+    "FormatDescriptor",
     "ResultKind",
     "Row",
     "RowKind",
     "Schema",
+    "StatementSet",
+    "StreamTableEnvironment",
     "Table",
     "TableConfig",
+    "TableDescriptor",
     "TableEnvironment",
     "TableResult",
     "TableSchema",
@@ -40,12 +46,16 @@ _MODULES = {
     "ChangelogMode": "firesteel.table.changelog_mode",
     "EnvironmentSettings": "firesteel.table.environment_settings",
     "ExplainDetail": "firesteel.table.explain_detail",
+    "FormatDescriptor": "firesteel.table.table_descriptor",
     "ResultKind": "firesteel.table.result_kind",
     "Row": "firesteel.common.types",
     "RowKind": "firesteel.common.types",
     "Schema": "firesteel.table.schema",
+    "StatementSet": "firesteel.table.statement_set",
+    "StreamTableEnvironment": "firesteel.table.table_environment",
     "Table": "firesteel.table.table",
     "TableConfig": "firesteel.table.table_config",
+    "TableDescriptor": "firesteel.table.table_descriptor",
     "TableEnvironment": "firesteel.table.table_environment",
     "TableResult": "firesteel.table.table_result",
     "TableSchema": "firesteel.table.table_schema",

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.scope import Scope, ScopeColumn
+from firesteel.table.binder.time_attributes import as_rowtime
 from firesteel.table.catalog.columns import Column, ComputedColumn, MetadataColumn, PhysicalColumn
 from firesteel.table.catalog.resolved_schema import ResolvedSchema, UniqueConstraint, WatermarkSpec
 from firesteel.table.expressions.errors import ValidationError
@@ -67,7 +68,7 @@ class _Resolver:
         for declared in schema.watermarks:
             spec, index = self._watermark(declared, columns)
             watermarks.append(spec)
-            columns[index] = columns[index].copy(_as_rowtime(columns[index].data_type))
+            columns[index] = columns[index].copy(as_rowtime(columns[index].data_type))
         key = None
         if schema.key is not None:
             columns = _with_not_null(columns, schema.key.column_names)
@@ -147,11 +148,6 @@ def _check_rowtime(type_: LogicalType, subject: str, noun: str) -> None:
         f"Invalid data type of {what} for watermark definition. The field must be of type TIMESTAMP(p) or "
         f"TIMESTAMP_LTZ(p), the supported precision 'p' is from 0 to 3, but the {noun} is {type_.as_summary_string()}"
     )
-
-
-def _as_rowtime(type_: LogicalType) -> LogicalType:
-    assert isinstance(type_, (TimestampType, LocalZonedTimestampType))
-    return type(type_)(type_.precision, TimestampKind.ROWTIME, nullable=type_.nullable)
 
 
 def _with_not_null(columns: list[Column], key: tuple[str, ...]) -> list[Column]:

@@ -119,7 +119,7 @@ class CatalogManager:
         if name is None:
             self._current_database = None
             return
-        catalog = self._require_catalog()
+        catalog = self.require_catalog()
         if not self.get_catalog(catalog).database_exists(name):
             raise CatalogException(
                 f"A database with name [{name}] does not exist in the catalog: [{catalog}].",
@@ -127,7 +127,8 @@ class CatalogManager:
             )
         self._current_database = name
 
-    def _require_catalog(self) -> str:
+    def require_catalog(self) -> str:
+        """The current catalog, or an error if there is none."""
         if self._current_catalog is None:
             raise CatalogException("A current catalog has not been set.", hint="USE CATALOG sets it.")
         return self._current_catalog
@@ -149,7 +150,7 @@ class CatalogManager:
         *qualifiers, name = names
         if len(qualifiers) == 2:
             return ObjectIdentifier(qualifiers[0], qualifiers[1], name)
-        catalog = self._require_catalog()
+        catalog = self.require_catalog()
         if qualifiers:
             return ObjectIdentifier(catalog, qualifiers[0], name)
         if self._current_database is None:

@@ -8,6 +8,7 @@ from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.objects import CatalogBaseTable, TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
+from firesteel.table.environment.catalogs import drop_function, failing_with
 from firesteel.table.environment.execution import execute_inserts
 from firesteel.table.environment.inserts import sink_of
 from firesteel.table.environment.result import TableResult, ok
@@ -116,14 +117,13 @@ def _create_view(statement: tables.CreateView, session: TableSession) -> TableRe
 def _drop(statement: objects.Drop, session: TableSession) -> TableResult:
     manager = session.manager
     if statement.kind == "CATALOG":
-        try:
-            manager.unregister_catalog(statement.path[0], statement.if_exists)
-        except CatalogException as error:
-            raise ValidationError(
-                f"Could not execute DROP CATALOG: (catalogName: [{statement.path[0]}])\n{error.message}",
-                hint=error.hint,
-            ) from error
+        (name,) = statement.path
+        with failing_with(f"Could not execute DROP CATALOG: (catalogName: [{name}])"):
+            manager.unregister_catalog(name, statement.if_exists)
+        session.catalog_options.pop(name, None)
         return ok()
+    if statement.kind == "FUNCTION":
+        return drop_function(statement, session)
     if statement.kind not in ("TABLE", "VIEW"):
         raise ValidationError(f"DROP {statement.kind} is not supported yet.")
     kind = TableKind[statement.kind]

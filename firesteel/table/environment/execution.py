@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from firesteel.config import pipeline_options, table_options
+from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.table.catalog.columns import PhysicalColumn
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connectors.in_memory import batch_of
+from firesteel.table.environment.program_sink import ProgramSink
 from firesteel.table.environment.result import PrintStyle, ResultRows, TableResult
 from firesteel.table.environment.session import TableSession
 from firesteel.table.plan.nodes import LogicalNode
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from firesteel.common.job_client import JobClient
     from firesteel.datastream import StreamExecutionEnvironment
 
-__all__ = ["execute_inserts", "execute_query", "schema_of"]
+__all__ = ["add_inserts", "collecting", "execute_inserts", "execute_query", "job_plan", "schema_of"]
 
 
 def schema_of(plan: LogicalNode) -> ResolvedSchema:
@@ -33,10 +35,8 @@ def schema_of(plan: LogicalNode) -> ResolvedSchema:
 
 def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
     """Runs a query whose rows the client collects."""
-    translator = _translator(session, [root := optimize(plan)])
-    stream = translator.translate(root)
-    collected = translator.apply(stream, "CollectColumns", CollectColumnsSpec())
-    results = collected.execute_and_collect("collect")
+    translator = _translator(session, [root := optimize(collecting(plan))])
+    results = translator.translate(root).execute_and_collect("collect")
     return TableResult(
         schema_of(plan),
         ResultRows(results),
@@ -47,10 +47,14 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
     )
 
 
+def collecting(plan: LogicalNode) -> Sink:
+    """The plan of a query whose rows the client collects."""
+    return Sink(plan, None, ProgramSink("collect", CollectColumnsSpec()))
+
+
 def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult:
     """Runs plans that write to tables, as one job."""
-    roots = [optimize(sink) for sink in sinks]
-    translator = _translator(session, roots)
+    translator = _translator(session, roots := [optimize(sink) for sink in sinks])
     for root in roots:
         translator.translate(root)
     tables = [_table_of(sink) for sink in sinks]
@@ -59,6 +63,25 @@ def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult
     schema = ResolvedSchema.physical(names, [BigIntType() for _ in names])
     batch = batch_of([[-1] * len(names)], schema.to_physical_row_data_type())
     return TableResult(schema, ResultRows(_After(client, batch)), style=PrintStyle.RAW, job_client=client)
+
+
+def add_inserts(session: TableSession, sinks: Sequence[Sink]) -> None:
+    """Adds plans that write to tables to the program of the stream environment."""
+    roots = [optimize(sink) for sink in sinks]
+    translator = Translator(session.environment, roots, session.configuration, session.expression_session())
+    for root in roots:
+        translator.translate(root)
+
+
+def job_plan(session: TableSession, plans: Sequence[LogicalNode]) -> str:
+    """The operators of the job that runs plans, as JSON."""
+    sinks = [plan if isinstance(plan, Sink) else collecting(plan) for plan in plans]
+    translator = _translator(session, roots := [optimize(sink) for sink in sinks])
+    for root in roots:
+        translated = translator.translate(root)
+        if root.identifier is None:  # type: ignore[attr-defined]
+            translated.sink_to(CollectSink("plan"))
+    return translator.environment.get_execution_plan()
 
 
 class _After:

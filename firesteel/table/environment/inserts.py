@@ -8,6 +8,7 @@ from firesteel.config import table_options
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.scope import Scope
+from firesteel.table.binder.time_attributes import regular
 from firesteel.table.casts.implicit import supports_implicit_cast
 from firesteel.table.catalog.columns import Column
 from firesteel.table.catalog.manager import FoundTable
@@ -17,7 +18,6 @@ from firesteel.table.connector.factory import find_factory
 from firesteel.table.connector.sink import DynamicTableSink
 from firesteel.table.environment.scans import factory_context, options_text
 from firesteel.table.environment.session import TableSession
-from firesteel.table.environment.time_attributes import regular
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, Literal
 from firesteel.table.parser.statements.dml import Insert

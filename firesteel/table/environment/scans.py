@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from firesteel.config.configuration import Configuration
+from firesteel.table.binder.time_attributes import regular
 from firesteel.table.catalog.columns import Column, ComputedColumn, MetadataColumn
 from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.factory import FactoryContext, find_factory
 from firesteel.table.connector.source import ScanTableSource
-from firesteel.table.environment.time_attributes import regular
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.plan.nodes import LogicalNode, Project, TableScan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from firesteel.config.configuration import Configuration
+from firesteel.config.options import all_options
 from firesteel.table.binder.from_clause import renamed
 from firesteel.table.binder.queries import QueryBinder
 from firesteel.table.binder.schemas import resolve_schema
+from firesteel.table.binder.time_attributes import without_rowtime
 from firesteel.table.catalog.manager import CatalogManager
-from firesteel.table.catalog.objects import CatalogBaseTable, TableKind
+from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.scans import ScanBuilder
-from firesteel.table.environment.time_attributes import without_rowtime
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.session import Session
@@ -48,13 +49,30 @@ class TableSession:
         self.is_streaming = settings.is_streaming_mode()
         environment._configuration.add_all(settings.configuration)
         self.config = TableConfig(environment._configuration)
+        self._initial = Configuration(environment._configuration)
         self.manager = CatalogManager(settings.catalog_name, settings.database_name)
+        self.catalog_options: dict[str, tuple[Mapping[str, str], str | None]] = {}
+        """The options and comments of catalogs that CREATE CATALOG made."""
+        self.system_functions: dict[str, CatalogFunction] = {}
+        """Temporary system functions by lower-case name."""
         self._expanding: list[str] = []
 
     @property
     def configuration(self) -> Configuration:
         """All options."""
         return self.config.get_configuration()
+
+    def set_option(self, key: str, value: str) -> None:
+        """Sets an option; a value that its type does not allow is an error."""
+        option = next((option for option in all_options() if key in (option.key, *option.fallback_keys)), None)
+        self.configuration.set(key if option is None else option, value)
+
+    def reset_option(self, key: str | None) -> None:
+        """Sets an option, or all of them, to what they were in the beginning."""
+        for each in [key] if key is not None else list(self.configuration.key_set()):
+            self.configuration.remove_config(each)
+            if self._initial.contains_key(each):
+                self.configuration.set(each, self._initial.get(each))
 
     def expression_session(self) -> Session:
         """What expressions depend on. A batch has one time; in a stream each row has that of its evaluation."""

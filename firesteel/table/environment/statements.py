@@ -12,8 +12,9 @@ from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements.base import Statement
 from firesteel.table.parser.statements.dml import Insert, Query, StatementSet
 from firesteel.table.parser.statements.utility import Execute
+from firesteel.table.plan.nodes import LogicalNode
 
-__all__ = ["execute_statement"]
+__all__ = ["execute_statement", "plan_of"]
 
 
 @singledispatch
@@ -23,10 +24,19 @@ def execute_statement(statement: Statement, session: TableSession) -> TableResul
     raise ValidationError(f"Unsupported statement: {type(statement).__name__} is not supported yet.")
 
 
+def plan_of(statement: Statement, session: TableSession) -> LogicalNode:
+    """The plan of a query or INSERT."""
+    if isinstance(statement, Insert):
+        return bind_insert(session, statement)
+    if not isinstance(statement, Query):
+        raise ValidationError("Only queries and INSERT have a plan.")
+    sql = statement.source.sql if statement.source is not None else ""
+    return session.bind(statement.query, sql)
+
+
 @execute_statement.register
 def _query(statement: Query, session: TableSession) -> TableResult:
-    sql = statement.source.sql if statement.source is not None else ""
-    return execute_query(session, session.bind(statement.query, sql))
+    return execute_query(session, plan_of(statement, session))
 
 
 @execute_statement.register

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.execution import execute_inserts, execute_query, schema_of
-from firesteel.table.environment.inserts import find_sink_table, sink_of
+from firesteel.table.environment.explain import explain_plans
+from firesteel.table.environment.inserts import sink_of
 from firesteel.table.environment.result import TableResult
 from firesteel.table.environment.session import TableSession
+from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.table_schema import TableSchema
 
@@ -45,16 +47,25 @@ class Table:
 
     def execute_insert(self, table_path_or_descriptor: Any, overwrite: bool = False) -> TableResult:
         """Writes the rows to a table."""
-        found = find_sink_table(self._session, self._t_env._path(table_path_or_descriptor))
+        found = self._t_env._sink_table(table_path_or_descriptor)
         return execute_inserts(self._session, [sink_of(self._session, found, self._plan, overwrite=overwrite)])
+
+    def explain(self, *extra_details: ExplainDetail) -> str:
+        """The plan of the query."""
+        return explain_plans([self._plan], self._session, extra_details)
+
+    def print_explain(self, *extra_details: ExplainDetail) -> None:
+        """Prints the plan."""
+        print(self.explain(*extra_details))  # noqa: T201
 
     def to_pandas(self) -> Any:
         """The rows as a pandas DataFrame; for bounded queries."""
         import pandas as pd  # type: ignore[import-untyped,unused-ignore]
 
+        names = self.get_resolved_schema().get_column_names()
         with self.execute().collect() as rows:
             values = [list(row) for row in rows]
-        return pd.DataFrame(values, columns=self.get_resolved_schema().get_column_names())
+        return pd.DataFrame(values, columns=names)
 
     def __str__(self) -> str:
         return self._plan.explain()

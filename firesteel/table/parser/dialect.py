@@ -12,7 +12,7 @@ from firesteel.table.parser.grammar.statement import StatementGrammar
 from firesteel.table.parser.statements.base import Statement
 from firesteel.table.parser.types import SqlType
 
-__all__ = ["parse_expression", "parse_query", "parse_statement", "parse_type", "parse_whole"]
+__all__ = ["parse_expression", "parse_path", "parse_query", "parse_statement", "parse_type", "parse_whole"]
 
 T = TypeVar("T")
 
@@ -43,6 +43,11 @@ def parse_query(sql: str) -> exp.Expression:
 def parse_expression(sql: str) -> exp.Expression:
     """Parses an expression, such as that of a computed column."""
     return parse_whole(sql, StatementGrammar.expression)
+
+
+def parse_path(sql: str) -> tuple[str, ...]:
+    """Parses the name of a table: up to three parts."""
+    return parse_whole(sql, StatementGrammar.path)
 
 
 def parse_type(sql: str) -> SqlType:

@@ -8,6 +8,7 @@ from firesteel.table.translate import (
     joins,
     over,
     ranks,
+    source_watermarks,
     windows,
 )
 from firesteel.table.translate.translator import Translator
@@ -19,5 +20,6 @@ __all__ = [
     "joins",
     "over",
     "ranks",
+    "source_watermarks",
     "windows",
 ]

@@ -20,7 +20,7 @@ from firesteel.types.logical import LogicalType
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
-__all__ = ["ColumnsToRowsOperator", "ColumnsToRowsSpec", "RowsToColumnsOperator", "RowsToColumnsSpec"]
+__all__ = ["ColumnsToRowsOperator", "ColumnsToRowsSpec", "RowsToColumnsOperator", "RowsToColumnsSpec", "row_kinds"]
 
 _KINDS = {kind.value: kind for kind in RowKind}
 
@@ -55,11 +55,12 @@ class RowsToColumnsOperator(StreamOperator):
 
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
         """Emits the records of a batch as one."""
-        batch = ColumnBatch(self._encoder.to_batch(values), _kinds(values), self._rowtime)
+        batch = ColumnBatch(self._encoder.to_batch(values), row_kinds(values), self._rowtime)
         self.context.emit(batch, None)  # type: ignore[arg-type]
 
 
-def _kinds(values: Sequence[Any]) -> Any:
+def row_kinds(values: Sequence[Any]) -> Any:
+    """The kinds of records as columns have them; None if all are insertions."""
     if values[0].__class__ is not Row and not any(isinstance(value, Row) for value in values):
         return None
     kinds = [value._row_kind.value if isinstance(value, Row) else 0 for value in values]

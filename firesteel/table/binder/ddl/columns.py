@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from firesteel.table.binder.schemas import DeclaredExpression
@@ -10,6 +12,7 @@ from firesteel.table.parser import nodes
 from firesteel.table.parser.statements import tables
 from firesteel.table.parser.types import to_logical_type
 from firesteel.table.schema import (
+    Schema,
     UnresolvedColumn,
     UnresolvedComputedColumn,
     UnresolvedMetadataColumn,
@@ -17,8 +20,9 @@ from firesteel.table.schema import (
     UnresolvedPrimaryKey,
     UnresolvedWatermark,
 )
+from firesteel.types.logical import LogicalType
 
-__all__ = ["declared_column", "declared_key", "declared_watermark"]
+__all__ = ["declared_column", "declared_key", "declared_watermark", "with_not_null_key"]
 
 _ENFORCED = (
     "Flink doesn't support ENFORCED mode for PRIMARY KEY constraint. ENFORCED/NOT ENFORCED controls if the constraint "
@@ -63,3 +67,18 @@ def declared_key(constraint: tables.TableConstraint) -> UnresolvedPrimaryKey:
 
 def _declared(node: exp.Expression, sql: str) -> DeclaredExpression:
     return DeclaredExpression.of(nodes.text_of(node, sql), node, sql)
+
+
+def with_not_null_key(schema: Schema) -> Schema:
+    """The schema with columns of the primary key that are NOT NULL."""
+    if schema.key is None:
+        return schema
+    columns = tuple(
+        replace(column, data_type=column.data_type.not_null())
+        if isinstance(column, UnresolvedPhysicalColumn)
+        and isinstance(column.data_type, LogicalType)
+        and column.name in schema.key.column_names
+        else column
+        for column in schema.columns
+    )
+    return replace(schema, columns=columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firesteel.table.binder.ddl.columns import declared_column, declared_key, declared_watermark
+from firesteel.table.binder.ddl.columns import declared_column, declared_key, declared_watermark, with_not_null_key
 from firesteel.table.binder.ddl.like import merged_with
 from firesteel.table.binder.schemas import resolve_schema
 from firesteel.table.catalog.objects import CatalogBaseTable, TableDistribution
@@ -99,14 +99,4 @@ def _checked(table: CatalogBaseTable, session: Session) -> CatalogBaseTable:
             raise ValidationError(
                 f"Distribution column '{key}' not defined in the table schema. Available columns: [{shown}]"
             )
-    if table.schema.key is None:
-        return table
-    columns = tuple(
-        replace(column, data_type=column.data_type.not_null())
-        if isinstance(column, UnresolvedPhysicalColumn)
-        and isinstance(column.data_type, LogicalType)
-        and column.name in table.schema.key.column_names
-        else column
-        for column in table.schema.columns
-    )
-    return replace(table, schema=replace(table.schema, columns=columns))
+    return replace(table, schema=with_not_null_key(table.schema))

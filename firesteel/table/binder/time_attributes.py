@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
+from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import LocalZonedTimestampType, LogicalType, TimestampKind, TimestampType
 
-__all__ = ["regular", "without_rowtime"]
+__all__ = ["as_rowtime", "regular", "without_rowtime"]
 
 
 def regular(type_: LogicalType) -> LogicalType:
@@ -13,6 +14,13 @@ def regular(type_: LogicalType) -> LogicalType:
     if isinstance(type_, (TimestampType, LocalZonedTimestampType)) and type_.is_time_attribute:
         return type(type_)(type_.precision, nullable=type_.nullable)
     return type_
+
+
+def as_rowtime(type_: LogicalType) -> LogicalType:
+    """The type as the row time of a table."""
+    if not isinstance(type_, (TimestampType, LocalZonedTimestampType)):
+        raise ValidationError(f"A row time is a TIMESTAMP(p) or TIMESTAMP_LTZ(p), not {type_.as_summary_string()}.")
+    return type(type_)(type_.precision, TimestampKind.ROWTIME, nullable=type_.nullable)
 
 
 def without_rowtime(schema: ResolvedSchema) -> ResolvedSchema:

@@ -1,0 +1,162 @@
+"""CREATE, ALTER and DROP of catalogs, databases and functions."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from firesteel.table.catalog.catalog import Catalog
+from firesteel.table.catalog.exceptions import CatalogException
+from firesteel.table.catalog.in_memory import GenericInMemoryCatalog
+from firesteel.table.catalog.objects import CatalogDatabase, CatalogFunction
+from firesteel.table.environment.result import TableResult, ok
+from firesteel.table.environment.session import TableSession
+from firesteel.table.environment.statements import execute_statement
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.parser.statements import objects
+
+__all__ = ["CATALOG_TYPES", "create_catalog", "database_of", "drop_function", "failing_with"]
+
+CATALOG_TYPES: dict[str, str] = {"generic_in_memory": "firesteel.table.environment.catalogs"}
+"""The module of each type of catalog; its ``create(name, options)`` makes one."""
+
+
+@contextmanager
+def failing_with(message: str) -> Iterator[None]:
+    """Errors of catalogs say which statement failed."""
+    try:
+        yield
+    except CatalogException as error:
+        raise ValidationError(f"{message}\n{error.message}", hint=error.hint) from error
+
+
+# -- catalogs --------------------------------------------------------------------------------------------------
+
+
+def create(name: str, options: Mapping[str, str]) -> Catalog:
+    """A catalog in memory."""
+    unknown = [key for key in options if key not in ("type", "default-database", "property-version")]
+    if unknown:
+        raise ValidationError(
+            f"Unsupported options found for 'generic_in_memory'.\n\nUnsupported options:\n\n{unknown[0]}"
+        )
+    return GenericInMemoryCatalog(name, options.get("default-database", "default"))
+
+
+def create_catalog(session: TableSession, name: str, options: Mapping[str, str], comment: str | None = None) -> None:
+    """Makes a catalog of options, and adds it."""
+    kind = options.get("type")
+    shown = "\n".join(f"'{key}'='{value}'" for key, value in options.items())
+    message = f"Unable to create catalog '{name}'.\n\nCatalog options are:\n{shown}"
+    if kind is None:
+        raise ValidationError(
+            f"{message}\nCatalog options do not contain an option key 'type' for discovering a catalog."
+        )
+    if kind not in CATALOG_TYPES:
+        raise ValidationError(
+            f"{message}\nCould not find any factory for identifier '{kind}'. Available factory identifiers are:\n\n"
+            + "\n".join(sorted(CATALOG_TYPES))
+        )
+    factory: Any = importlib.import_module(CATALOG_TYPES[kind])
+    session.manager.register_catalog(name, factory.create(name, options))
+    session.catalog_options[name] = (dict(options), comment)
+
+
+@execute_statement.register
+def _create_catalog(statement: objects.CreateCatalog, session: TableSession) -> TableResult:
+    if statement.if_not_exists and session.manager.find_catalog(statement.name) is not None:
+        return ok()
+    with failing_with(f"Could not execute CREATE CATALOG: (catalogName: [{statement.name}])"):
+        create_catalog(session, statement.name, dict(statement.options), statement.comment)
+    return ok()
+
+
+# -- databases -------------------------------------------------------------------------------------------------
+
+
+@execute_statement.register
+def _create_database(statement: objects.CreateDatabase, session: TableSession) -> TableResult:
+    catalog, name = database_of(session, statement.path)
+    database = CatalogDatabase.create_instance(dict(statement.options), statement.comment)
+    message = (
+        f"Could not execute CREATE DATABASE: (catalogName: [{catalog}], databaseName: [{name}], "
+        f"ignoreIfExists: [{str(statement.if_not_exists).lower()}])"
+    )
+    with failing_with(message):
+        session.manager.get_catalog(catalog).create_database(name, database, statement.if_not_exists)
+    return ok()
+
+
+@execute_statement.register
+def _drop_database(statement: objects.DropDatabase, session: TableSession) -> TableResult:
+    catalog, name = database_of(session, statement.path)
+    with failing_with(
+        f"Could not execute DROP DATABASE {catalog}.{name} {'CASCADE' if statement.cascade else 'RESTRICT'}"
+    ):
+        session.manager.drop_database(catalog, name, statement.if_exists, statement.cascade)
+    return ok()
+
+
+def database_of(session: TableSession, path: tuple[str, ...]) -> tuple[str, str]:
+    """The catalog and the name of a database."""
+    if len(path) > 2:
+        raise ValidationError(f"The name of a database has one or two parts, got '{'.'.join(path)}'.")
+    return (path[0], path[1]) if len(path) == 2 else (session.manager.require_catalog(), path[0])
+
+
+# -- functions -------------------------------------------------------------------------------------------------
+
+
+@execute_statement.register
+def _create_function(statement: objects.CreateFunction, session: TableSession) -> TableResult:
+    language = (statement.language or "JAVA").upper()
+    if language != "PYTHON":
+        raise ValidationError(
+            f"Functions in {language} are not supported.",
+            hint="CREATE FUNCTION … AS 'module.function' LANGUAGE PYTHON.",
+        )
+    function = CatalogFunction.create_instance(statement.class_name, language)
+    if statement.system:
+        name = statement.path[-1].lower()
+        if name in session.system_functions and not statement.if_not_exists:
+            raise ValidationError(
+                f"Could not register temporary system function. A function named '{name}' does already exist."
+            )
+        session.system_functions.setdefault(name, function)
+        return ok()
+    identifier = session.manager.qualify(statement.path)
+    if statement.temporary:
+        known = session.manager.temporary_functions.by_name
+        if identifier in known and not statement.if_not_exists:
+            raise ValidationError(
+                f"Could not register temporary catalog function. A function '{identifier}' does already exist."
+            )
+        known.setdefault(identifier, function)
+        return ok()
+    with failing_with(f"Could not register function '{identifier}'."):
+        catalog = session.manager.get_catalog(identifier.catalog_name)
+        catalog.create_function(identifier.to_object_path(), function, statement.if_not_exists)
+    return ok()
+
+
+def drop_function(statement: objects.Drop, session: TableSession) -> TableResult:
+    """DROP FUNCTION."""
+    if statement.system:
+        name = statement.path[-1].lower()
+        if session.system_functions.pop(name, None) is None and not statement.if_exists:
+            raise ValidationError(f"Could not drop temporary system function. A function named '{name}' doesn't exist.")
+        return ok()
+    identifier = session.manager.qualify(statement.path)
+    if statement.temporary:
+        known = session.manager.temporary_functions.by_name
+        if known.pop(identifier, None) is None and not statement.if_exists:
+            raise ValidationError(f"Temporary catalog function {identifier} is not found")
+        return ok()
+    try:
+        catalog = session.manager.get_catalog(identifier.catalog_name)
+        catalog.drop_function(identifier.to_object_path(), statement.if_exists)
+    except CatalogException as error:
+        raise ValidationError(error.message, hint=error.hint) from error
+    return ok()

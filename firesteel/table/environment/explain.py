@@ -1,0 +1,77 @@
+"""EXPLAIN: the plan of a statement, and the job that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firesteel.table.environment.execution import collecting, job_plan
+from firesteel.table.environment.result import PrintStyle, TableResult, strings
+from firesteel.table.environment.session import TableSession
+from firesteel.table.environment.statements import execute_statement, plan_of
+from firesteel.table.explain_detail import ExplainDetail
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.parser.statements.base import Statement
+from firesteel.table.parser.statements.dml import Insert, Query, StatementSet
+from firesteel.table.parser.statements.utility import Explain
+from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.plan.streaming import Sink
+from firesteel.table.plan.traits import Traits, infer_traits
+from firesteel.table.rules.optimizer import optimize
+
+__all__ = ["explain_plans", "explain_statement"]
+
+
+@execute_statement.register
+def _explain(statement: Explain, session: TableSession) -> TableResult:
+    details = [_detail(name) for name in statement.details if name != "PLAN"]
+    text = explain_statement(statement.statement, session, details)
+    return strings(["result"], [(text,)], PrintStyle.RAW)
+
+
+def _detail(name: str) -> ExplainDetail:
+    if name not in ExplainDetail.__members__:
+        known = ", ".join(ExplainDetail.__members__)
+        raise ValidationError(f"EXPLAIN {name} is not supported.", hint=f"There is {known}.")
+    return ExplainDetail[name]
+
+
+def explain_statement(statement: Statement, session: TableSession, details: Sequence[ExplainDetail]) -> str:
+    """The plan of a query, an INSERT or a statement set."""
+    if isinstance(statement, StatementSet):
+        return explain_plans([plan_of(insert, session) for insert in statement.statements], session, details)
+    if not isinstance(statement, (Query, Insert)):
+        raise ValidationError(
+            f"EXPLAIN of {type(statement).__name__} is not supported.", hint="EXPLAIN takes a query, INSERT or set."
+        )
+    return explain_plans([plan_of(statement, session)], session, details)
+
+
+def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: Sequence[ExplainDetail]) -> str:
+    """The plans as they were bound, as they are run, and what runs them."""
+    roots = [optimize(plan if isinstance(plan, Sink) else collecting(plan)) for plan in plans]
+    traits = infer_traits(roots) if session.is_streaming else {}
+    optimized = [root if isinstance(plan, Sink) else root.inputs()[0] for plan, root in zip(plans, roots, strict=True)]
+    shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}
+    parts = [
+        "== Abstract Syntax Tree ==\n" + "\n".join(_tree(plan, {}) for plan in plans),
+        "== Optimized Physical Plan ==\n" + "\n".join(_tree(plan, shown) for plan in optimized),
+        "== Optimized Execution Plan ==\n" + "\n".join(_tree(plan, {}) for plan in optimized),
+    ]
+    if ExplainDetail.PLAN_ADVICE in details:
+        parts[1] += "\nNo available advice...\n"
+    if ExplainDetail.JSON_EXECUTION_PLAN in details:
+        parts.append(f"== Physical Execution Plan ==\n{job_plan(session, plans)}\n")
+    return "\n".join(parts)
+
+
+def _tree(node: LogicalNode, traits: dict[LogicalNode, Traits], prefix: str = "", branch: str = "") -> str:
+    text = node.describe()
+    if node in traits:
+        mode = f"changelogMode=[{traits[node].mode}]"
+        text = f"{text[:-1]}{'' if text.endswith('()') else ', '}{mode})" if text.endswith(")") else f"{text}({mode})"
+    lines = [f"{prefix}{branch}{text}\n"]
+    below = prefix + {"": "", "+- ": "   ", ":- ": ":  "}[branch]
+    inputs = node.inputs()
+    for index, each in enumerate(inputs):
+        lines.append(_tree(each, traits, below, "+- " if index == len(inputs) - 1 else ":- "))
+    return "".join(lines)

@@ -1,0 +1,5 @@
+"""StatementSet: INSERT statements that run as one job."""
+
+from firesteel.table.environment.statement_set import StatementSet
+
+__all__ = ["StatementSet"]
