@@ -88,6 +88,9 @@ ORDERS = {
         "connectors/nexmark",
         "connectors/datagen",
         "translate",
+        "environment/planning",
+        "environment/results",
+        "environment/statements",
         "environment",
     ),
     "spark": ("session", "pipelined", "blocking", "dataframes", "state_processor", "."),
@@ -108,7 +111,7 @@ UPWARD = {
     ("table/statement_set.py", "table/environment"),
     ("table/table.py", "table/environment"),
     ("table/table_environment.py", "table/environment"),
-    ("table/table_result.py", "table/environment"),
+    ("table/table_result.py", "table/environment/results"),
 }
 """Imports against the order."""
 

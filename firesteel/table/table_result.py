@@ -1,5 +1,5 @@
 """TableResult: the result of a statement."""
 
-from firesteel.table.environment.result import CloseableIterator, TableResult
+from firesteel.table.environment.results.result import CloseableIterator, TableResult
 
 __all__ = ["CloseableIterator", "TableResult"]

@@ -24,6 +24,7 @@ from firesteel.table.schema import (
     UnresolvedComputedColumn,
     UnresolvedMetadataColumn,
     UnresolvedPhysicalColumn,
+    UnresolvedPrimaryKey,
     UnresolvedWatermark,
 )
 from firesteel.types.logical import LocalZonedTimestampType, LogicalType, TimestampKind, TimestampType
@@ -71,7 +72,7 @@ class _Resolver:
             columns[index] = columns[index].copy(as_rowtime(columns[index].data_type))
         key = None
         if schema.key is not None:
-            columns = _with_not_null(columns, schema.key.column_names)
+            _check_key(columns, schema.key)
             key = UniqueConstraint.primary_key(schema.key.constraint_name, schema.key.column_names)
         return ResolvedSchema(columns, watermarks, key)
 
@@ -104,7 +105,7 @@ class _Resolver:
         names = [column.name for column in columns]
         if declared.column_name not in names:
             raise ValidationError(
-                f"The rowtime attribute field '{declared.column_name}' is not defined in the table schema.\n"
+                f"The rowtime attribute field '{declared.column_name}' is not defined in the table schema\n"
                 f"Available fields: [{', '.join(f'{name!r}' for name in names)}]"
             )
         index = names.index(declared.column_name)
@@ -150,15 +151,15 @@ def _check_rowtime(type_: LogicalType, subject: str, noun: str) -> None:
     )
 
 
-def _with_not_null(columns: list[Column], key: tuple[str, ...]) -> list[Column]:
-    """The columns of a primary key cannot be null."""
+def _check_key(columns: list[Column], key: UnresolvedPrimaryKey) -> None:
     by_name = {column.name: column for column in columns}
-    for name in key:
+    for name in key.column_names:
         if name not in by_name:
-            raise ValidationError(f"Primary key column '{name}' is not defined in the schema.")
+            raise ValidationError(f"Primary key column '{name}' is not defined in the schema")
         if not by_name[name].is_physical():
             raise ValidationError(
-                f"Could not create a PRIMARY KEY with column '{name}'. A PRIMARY KEY constraint must be declared on "
-                "physical columns."
+                f"Could not create a PRIMARY KEY with column '{name}'.\n"
+                "A PRIMARY KEY constraint must be declared on physical columns."
             )
-    return [column.copy(column.data_type.not_null()) if column.name in key else column for column in columns]
+        if by_name[name].data_type.nullable:
+            raise ValidationError(f"Invalid primary key '{key.constraint_name}'. Column '{name}' is nullable.")

@@ -11,18 +11,18 @@ from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.objects import CatalogBaseTable, TableKind
-from firesteel.table.environment import alter, describe, options  # noqa: F401 - they register their statements
-from firesteel.table.environment.catalogs import create_catalog
-from firesteel.table.environment.ddl import create_table
-from firesteel.table.environment.elements import batch_of_elements, batch_of_frame
-from firesteel.table.environment.explain import explain_statement
-from firesteel.table.environment.inserts import find_sink_table
-from firesteel.table.environment.result import TableResult
-from firesteel.table.environment.session import PlannedView, TableSession
-from firesteel.table.environment.show import list_functions, list_user_functions
+from firesteel.table.environment.planning.elements import batch_of_elements, batch_of_frame
+from firesteel.table.environment.planning.inserts import find_sink_table
+from firesteel.table.environment.planning.session import PlannedView, TableSession
+from firesteel.table.environment.planning.streams import anonymous
+from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.statement_set import StatementSet
-from firesteel.table.environment.statements import execute_statement
-from firesteel.table.environment.streams import anonymous
+from firesteel.table.environment.statements import alter, changes, describe, options  # noqa: F401 - they register their statements
+from firesteel.table.environment.statements.catalogs import create_catalog
+from firesteel.table.environment.statements.ddl import create_table
+from firesteel.table.environment.statements.dispatch import execute_statement
+from firesteel.table.environment.statements.explain import explain_statement
+from firesteel.table.environment.statements.show import list_functions, list_user_functions
 from firesteel.table.environment.table import Table
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.explain_detail import ExplainDetail

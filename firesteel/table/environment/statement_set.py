@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from firesteel.table.environment.execution import add_inserts, execute_inserts
-from firesteel.table.environment.explain import explain_plans
-from firesteel.table.environment.inserts import bind_insert, sink_of
-from firesteel.table.environment.result import TableResult
-from firesteel.table.environment.session import TableSession
+from firesteel.table.environment.planning.inserts import bind_insert, sink_of
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.execution import add_inserts, execute_inserts
+from firesteel.table.environment.results.result import TableResult
+from firesteel.table.environment.statements.explain import explain_plans
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import parse_statement
 from firesteel.table.parser.statements.dml import Insert

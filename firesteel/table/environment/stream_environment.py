@@ -8,8 +8,8 @@ from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.environment.environment import TableEnvironment
-from firesteel.table.environment.session import TableSession
-from firesteel.table.environment.streams import from_stream, to_stream
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.planning.streams import from_stream, to_stream
 from firesteel.table.environment.table import Table
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.expressions.errors import ValidationError

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
-from firesteel.table.environment.execution import execute_inserts, execute_query, schema_of
-from firesteel.table.environment.explain import explain_plans
-from firesteel.table.environment.inserts import sink_of
-from firesteel.table.environment.result import TableResult
-from firesteel.table.environment.session import TableSession
+from firesteel.table.environment.planning.inserts import sink_of
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.execution import execute_inserts, execute_query, schema_of
+from firesteel.table.environment.results.result import TableResult
+from firesteel.table.environment.statements.explain import explain_plans
 from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.table_schema import TableSchema

@@ -20,7 +20,7 @@ __all__ = ["created_as", "created_table", "declared_schema"]
 def created_table(statement: tables.CreateTable, base: CatalogBaseTable | None, session: Session) -> CatalogBaseTable:
     """The table of CREATE TABLE; ``base`` is that of LIKE."""
     table = CatalogBaseTable.create_table(
-        declared_schema(statement.schema, _sql(statement)),
+        with_not_null_key(declared_schema(statement.schema, _sql(statement))),
         statement.partition_keys,
         dict(statement.options),
         statement.comment,
@@ -51,7 +51,7 @@ def created_as(statement: tables.CreateTable, query: RowType, session: Session) 
     types: dict[str, LogicalType] = {part.name: part.type for part in query.fields}
     added = tuple(UnresolvedPhysicalColumn(name, types[name]) for name in order if name not in known)
     table = CatalogBaseTable.create_table(
-        replace(own, columns=(*own.columns, *added)),
+        with_not_null_key(replace(own, columns=(*own.columns, *added))),
         statement.partition_keys,
         dict(statement.options),
         statement.comment,
@@ -85,7 +85,7 @@ def _distribution(distribution: tables.Distribution | None) -> TableDistribution
 
 
 def _checked(table: CatalogBaseTable, session: Session) -> CatalogBaseTable:
-    """The table, after its expressions are bound, with NOT NULL columns of its key."""
+    """The table, after its expressions are bound."""
     resolved = resolve_schema(table.schema, session)
     names = resolved.get_column_names()
     shown = ", ".join(f"'{name}'" for name in names)
@@ -99,4 +99,4 @@ def _checked(table: CatalogBaseTable, session: Session) -> CatalogBaseTable:
             raise ValidationError(
                 f"Distribution column '{key}' not defined in the table schema. Available columns: [{shown}]"
             )
-    return replace(table, schema=with_not_null_key(table.schema))
+    return table

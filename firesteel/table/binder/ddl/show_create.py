@@ -69,8 +69,10 @@ def _type_name(type_: LogicalType) -> str:
         case RowType():
             fields = (f"{quoted(part.name)} {_sql_type(part.type)}" for part in type_.fields)
             return f"ROW<{', '.join(fields)}>"
-        case TimestampType() | LocalZonedTimestampType():
-            return f"{type_.keyword}({type_.precision})"
+        case TimestampType():
+            return f"TIMESTAMP({type_.precision})"
+        case LocalZonedTimestampType():
+            return f"TIMESTAMP({type_.precision}) WITH LOCAL TIME ZONE"
     if type_.children() and type_.root in _COLLECTIONS:
         return f"{type_.root.value}<{', '.join(map(_sql_type, type_.children()))}>"
     return type_.copy(nullable=True).as_summary_string()

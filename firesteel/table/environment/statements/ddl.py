@@ -8,12 +8,12 @@ from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.objects import CatalogBaseTable, TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
-from firesteel.table.environment.catalogs import drop_function, failing_with
-from firesteel.table.environment.execution import execute_inserts
-from firesteel.table.environment.inserts import sink_of
-from firesteel.table.environment.result import TableResult, ok
-from firesteel.table.environment.session import TableSession
-from firesteel.table.environment.statements import execute_statement
+from firesteel.table.environment.planning.inserts import sink_of
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.execution import execute_inserts
+from firesteel.table.environment.results.result import TableResult, ok
+from firesteel.table.environment.statements.catalogs import drop_function, failing_with
+from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, Literal
 from firesteel.table.parser.statements import objects, tables

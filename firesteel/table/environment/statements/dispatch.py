@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from firesteel.table.environment.execution import execute_inserts, execute_query
-from firesteel.table.environment.inserts import bind_insert
-from firesteel.table.environment.result import TableResult
-from firesteel.table.environment.session import TableSession
+from firesteel.table.environment.planning.inserts import bind_insert
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.execution import execute_inserts, execute_query
+from firesteel.table.environment.results.result import TableResult
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements.base import Statement
 from firesteel.table.parser.statements.dml import Insert, Query, StatementSet

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from firesteel.config.configuration import shown
-from firesteel.table.environment.result import TableResult, ok, strings
-from firesteel.table.environment.session import TableSession
-from firesteel.table.environment.statements import execute_statement
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.result import TableResult, ok, strings
+from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements.utility import ResetOption, SetOption
 

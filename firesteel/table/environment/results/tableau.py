@@ -96,9 +96,7 @@ class TableauPrinter:
                 width = 8 if type_.precision == 0 else 9 + type_.precision
             case t.TimestampType() | t.LocalZonedTimestampType():
                 width = 19 if type_.precision == 0 else 20 + type_.precision
-        if type_.nullable:
-            width = max(width, len(self._null))
-        return max(width, display_width(name))
+        return max(width, len(self._null), display_width(name))
 
 
 def texts_of(batch: ColumnBatch, row_type: RowType, session: Session, null: str) -> list[list[str]]:

@@ -9,10 +9,10 @@ from firesteel.table.binder.ddl.show_create import create_catalog_text, create_t
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.objects import TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
-from firesteel.table.environment.describe import describe_table
-from firesteel.table.environment.result import TableResult, ok, rows_of, strings
-from firesteel.table.environment.session import TableSession
-from firesteel.table.environment.statements import execute_statement
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.result import TableResult, ok, rows_of, strings
+from firesteel.table.environment.statements.describe import describe_table
+from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.functions.registry import functions
 from firesteel.table.parser.statements import utility

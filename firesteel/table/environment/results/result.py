@@ -14,7 +14,7 @@ from firesteel.common.types import Row, RowKind
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connectors.in_memory import batch_of
-from firesteel.table.environment.tableau import TableauPrinter, texts_of
+from firesteel.table.environment.results.tableau import TableauPrinter, texts_of
 from firesteel.table.expressions.session import Session
 from firesteel.table.result_kind import ResultKind
 from firesteel.table.table_schema import TableSchema

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firesteel.table.environment.execution import collecting, job_plan
-from firesteel.table.environment.result import PrintStyle, TableResult, strings
-from firesteel.table.environment.session import TableSession
-from firesteel.table.environment.statements import execute_statement, plan_of
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.execution import collecting, job_plan
+from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
+from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
 from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements.base import Statement

@@ -16,8 +16,8 @@ from firesteel.table.catalog.objects import TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.factory import find_factory
 from firesteel.table.connector.sink import DynamicTableSink
-from firesteel.table.environment.scans import factory_context, options_text
-from firesteel.table.environment.session import TableSession
+from firesteel.table.environment.planning.scans import factory_context, options_text
+from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, Literal
 from firesteel.table.parser.statements.dml import Insert
@@ -26,7 +26,7 @@ from firesteel.table.plan.nodes import LogicalNode, Project
 from firesteel.table.plan.streaming import Sink
 from firesteel.types.logical import LogicalType, RowType
 
-__all__ = ["bind_insert", "find_sink_table", "sink_of"]
+__all__ = ["bind_insert", "find_sink_table", "sink_for", "sink_of"]
 
 
 def bind_insert(session: TableSession, insert: Insert) -> Sink:
@@ -76,7 +76,7 @@ def sink_of(
     name = found.identifier.as_summary_string()
     schema = session.resolved_schema(found.table)
     columns = [column for column in schema.columns if column.is_persisted()]
-    sink = _sink(session, found, schema, {**found.table.options, **(hints or {})})
+    sink = sink_for(session, found, {**found.table.options, **(hints or {})})
     if any(not column.is_physical() for column in columns):
         raise ValidationError(
             f"Table '{name}' declares persistable metadata columns, but the underlying DynamicTableSink doesn't "
@@ -101,9 +101,9 @@ def sink_of(
     return Sink(plan, found.identifier, sink, tuple(names.index(name) for name in key.columns) if key else ())
 
 
-def _sink(
-    session: TableSession, found: FoundTable, schema: ResolvedSchema, options: Mapping[str, str]
-) -> DynamicTableSink:
+def sink_for(session: TableSession, found: FoundTable, options: Mapping[str, str]) -> DynamicTableSink:
+    """The sink of the connector of a table."""
+    schema = session.resolved_schema(found.table)
     context = factory_context(found, schema, options, session.configuration, session.is_streaming)
     try:
         return find_factory(context, options.get("connector")).create_sink(context)

@@ -20,7 +20,7 @@ from firesteel.table.binder.time_attributes import without_rowtime
 from firesteel.table.catalog.manager import CatalogManager
 from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
-from firesteel.table.environment.scans import ScanBuilder
+from firesteel.table.environment.planning.scans import ScanBuilder
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.session import Session

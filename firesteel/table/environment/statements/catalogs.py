@@ -11,15 +11,15 @@ from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.in_memory import GenericInMemoryCatalog
 from firesteel.table.catalog.objects import CatalogDatabase, CatalogFunction
-from firesteel.table.environment.result import TableResult, ok
-from firesteel.table.environment.session import TableSession
-from firesteel.table.environment.statements import execute_statement
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.result import TableResult, ok
+from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements import objects
 
 __all__ = ["CATALOG_TYPES", "create_catalog", "database_of", "drop_function", "failing_with"]
 
-CATALOG_TYPES: dict[str, str] = {"generic_in_memory": "firesteel.table.environment.catalogs"}
+CATALOG_TYPES: dict[str, str] = {"generic_in_memory": "firesteel.table.environment.statements.catalogs"}
 """The module of each type of catalog; its ``create(name, options)`` makes one."""
 
 
@@ -152,7 +152,7 @@ def drop_function(statement: objects.Drop, session: TableSession) -> TableResult
     if statement.temporary:
         known = session.manager.temporary_functions.by_name
         if known.pop(identifier, None) is None and not statement.if_exists:
-            raise ValidationError(f"Temporary catalog function {identifier} is not found")
+            raise ValidationError(f"Temporary catalog function {identifier} doesn't exist")
         return ok()
     try:
         catalog = session.manager.get_catalog(identifier.catalog_name)

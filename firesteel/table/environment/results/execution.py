@@ -11,9 +11,9 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.table.catalog.columns import PhysicalColumn
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connectors.in_memory import batch_of
-from firesteel.table.environment.program_sink import ProgramSink
-from firesteel.table.environment.result import PrintStyle, ResultRows, TableResult
-from firesteel.table.environment.session import TableSession
+from firesteel.table.environment.planning.program_sink import ProgramSink
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.result import PrintStyle, ResultRows, TableResult
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.rules.optimizer import optimize

@@ -16,9 +16,9 @@ from firesteel.table.catalog.manager import BUILTIN_CATALOG, BUILTIN_DATABASE, F
 from firesteel.table.catalog.objects import CatalogBaseTable
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanContext, ScanTableSource
-from firesteel.table.environment.program_sink import ProgramSink, beside
-from firesteel.table.environment.scans import over_source
-from firesteel.table.environment.session import TableSession
+from firesteel.table.environment.planning.program_sink import ProgramSink, beside
+from firesteel.table.environment.planning.scans import over_source
+from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.source_watermarks import SourceWatermark

@@ -12,10 +12,10 @@ from firesteel.table.catalog.objects import (
     CatalogPartitionSpec,
     TableKind,
 )
-from firesteel.table.environment.catalogs import database_of
-from firesteel.table.environment.result import TableResult, ok
-from firesteel.table.environment.session import TableSession
-from firesteel.table.environment.statements import execute_statement
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.results.result import TableResult, ok
+from firesteel.table.environment.statements.catalogs import database_of
+from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements import alter
 from firesteel.table.parser.statements.dml import PartitionSpec

@@ -1,0 +1,1 @@
+"""Jobs of plans, and their results."""
