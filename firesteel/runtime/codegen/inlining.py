@@ -37,6 +37,7 @@ __all__ = [
     "find_inline_expressions",
     "inline_expression",
     "inline_expression_of_two",
+    "parse",
     "register_inline_expressions",
     "tuple_fields",
 ]
@@ -110,7 +111,7 @@ class InlineExpression:
         replaced = {**names, self.argument: variable}
         if self.second_argument is not None and second_variable is not None:
             replaced[self.second_argument] = second_variable
-        tree = _Renamer(replaced).visit(_parse(self.text, "eval"))
+        tree = _Renamer(replaced).visit(parse(self.text, "eval"))
         return f"({ast.unparse(tree)})"
 
 
@@ -122,7 +123,7 @@ def tuple_fields(
     The function must read its first argument by constant indexes of that tuple only, so that a list of the fields can
     stand for it. None stands for a field that is the one of the first argument at the same place.
     """
-    body = _parse(expression.text, "eval").body
+    body = parse(expression.text, "eval").body
     if not isinstance(body, ast.Tuple):
         return None
     indexes = {
@@ -220,7 +221,7 @@ def _candidates(file: str, line: int) -> Iterator[tuple[tuple[str, ...], ast.exp
                 yield arguments, statement.value
 
 
-def _parse(text: str, mode: str) -> Any:
+def parse(text: str, mode: str) -> Any:
     """As ``ast.parse``, which in Python 3.11 fails now and then while another thread does the same."""
     for _ in range(_MAX_ATTEMPTS):
         with suppress(SystemError):  # "AST constructor recursion depth mismatch": the threads have shared a counter
@@ -231,7 +232,7 @@ def _parse(text: str, mode: str) -> Any:
 @lru_cache(maxsize=64)
 def _functions(file: str, _length: int) -> list[ast.Lambda | ast.FunctionDef]:
     try:
-        tree = _parse("".join(linecache.getlines(file)), "exec")
+        tree = parse("".join(linecache.getlines(file)), "exec")
     except SyntaxError:
         return []
     return [node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, ast.FunctionDef))]
@@ -282,4 +283,4 @@ class _Renamer(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         replacement = self._names.get(node.id)
-        return node if replacement is None else _parse(replacement, "eval").body
+        return node if replacement is None else parse(replacement, "eval").body

@@ -26,6 +26,7 @@ from firesteel.api.output_tag import OutputTag
 from firesteel.runtime.codegen.functions import converted_function
 from firesteel.runtime.codegen.inlining import code_location, inline_expression, inline_expression_of_two, tuple_fields
 from firesteel.runtime.codegen.ownership import Ownership, Shape, copy_batch, keeps_nothing
+from firesteel.runtime.codegen.tuple_removal import without_tuples
 from firesteel.types.copying import IMMUTABLE, copy_value
 
 if TYPE_CHECKING:
@@ -478,7 +479,7 @@ class LoopWriter:
         source = "\n".join(text) + "\n"
         LOOPS[file_name] = loop_source = LoopSource(file_name, source, lines)
         scope: dict[str, Any] = {"__source__": loop_source}
-        exec(compile(source, file_name, "exec"), scope)  # noqa: S102 - our own text
+        exec(compile(without_tuples(source), file_name, "exec"), scope)  # noqa: S102 - our own text
         loop: Loop = scope["make"](**self._bound)
         return loop
 

@@ -22,6 +22,7 @@ from firesteel.runtime.codegen.at_work import TIMESTAMP_ASSIGNER, function_at_wo
 from firesteel.runtime.codegen.functions import method_of
 from firesteel.runtime.codegen.inlining import code_location
 from firesteel.runtime.codegen.loops import GENERATED_PREFIX, LOOPS, LoopLine
+from firesteel.runtime.codegen.tuple_removal import element_in
 from firesteel.runtime.model.partitioner import CustomPartitioner
 from firesteel.runtime.operators.inline import InlineOperator
 from firesteel.runtime.state.api.backend import NO_KEY
@@ -241,7 +242,7 @@ def _is_life_cycle(during: str | None) -> bool:
 
 def _find_element(place: Place, line: LoopLine | None, inside: list[FrameType], calls: _Frames) -> None:
     if line is not None:
-        place.element = inside[0].f_locals.get(line.element or "", _ABSENT)
+        place.element = element_in(inside[0].f_locals, line.element or "", _ABSENT)
         return
     if _is_life_cycle(place.during):
         return
