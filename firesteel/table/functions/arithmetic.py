@@ -16,6 +16,7 @@ from firesteel.table.expressions.session import Session
 from firesteel.table.functions import datetime_arithmetic
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall, Signature
 from firesteel.table.functions.signatures import NUMERIC, any_nullable, check_count, illegal_null, mismatch, signature
+from firesteel.table.functions.spark.texts import checked_divisor, ieee_quotient, spark_type
 from firesteel.table.inference import decimals
 from firesteel.table.inference.common_type import common_numeric
 from firesteel.table.inference.families import is_approximate, is_interval, is_null, is_numeric
@@ -234,12 +235,14 @@ def _spark(name: str) -> Callable[[Call, Sequence[str]], str | None]:
         type_ = call.type
         if not is_numeric(call.arguments[0].type) or not is_numeric(call.arguments[1].type):
             return datetime_arithmetic.spark(name, call, arguments)
-        if type_.root in BITS and name == "DIVIDE":
-            return f"CAST({left} div {right} AS {type_.root.value})"
-        text = f"({left} {_SYMBOLS[name]} {right})"
-        if isinstance(type_, t.DecimalType):
-            return f"CAST({text} AS DECIMAL({type_.precision}, {type_.scale}))"
-        return text
+        result = spark_type(type_)
+        assert result is not None
+        if is_approximate(type_):
+            text = ieee_quotient(left, right) if name == "DIVIDE" else f"{left} {_SYMBOLS[name]} {right}"
+            return f"CAST({text} AS {result})"
+        symbol = "div" if name == "DIVIDE" and type_.root in BITS else _SYMBOLS[name]
+        text = f"CAST({left} {symbol} {right} AS {result})"
+        return checked_divisor(call, left, right, text, result) if name in ("DIVIDE", "MOD") else text
 
     return text
 

@@ -11,6 +11,7 @@ from firesteel.table.expressions.nodes import Call, Expression
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall, Signature
 from firesteel.table.functions.signatures import ANY, any_nullable, check_count, mismatch, signature
+from firesteel.table.functions.spark.texts import comparison
 from firesteel.table.inference.common_type import common_type
 from firesteel.table.inference.families import (
     is_boolean,
@@ -84,7 +85,7 @@ def _operator(name: str) -> FunctionDefinition:
         _infer(name, symbol),
         row=f"({{0}} {python} {{1}})",
         vector=PerCall(_vector(kernel)),
-        spark=f"({{0}} {symbol} {{1}})",
+        spark=comparison(symbol),
         returns_null=False,
         family="comparison",
     )

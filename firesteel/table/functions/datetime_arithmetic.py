@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from firesteel.table.expressions.nodes import Call
 from firesteel.table.functions.definition import Inferred
+from firesteel.table.functions.spark.temporal import moved
 from firesteel.table.inference.common_type import common_type
 from firesteel.table.inference.families import is_datetime, is_integer, is_interval
 from firesteel.table.values.calendar import add_months
@@ -96,8 +97,9 @@ def vector(name: str, call: Call) -> Callable[..., Any] | None:
 
 def spark(name: str, call: Call, arguments: Sequence[str]) -> str | None:
     """The operation in Spark SQL, if it has the same result there."""
-    left, right = (argument.type for argument in call.arguments)
-    if isinstance(left, t.DateType) and isinstance(right, t.DayTimeIntervalType):
-        return None
-    symbol = {"PLUS": "+", "MINUS": "-", "TIMES": "*"}.get(name)
-    return None if symbol is None else f"({arguments[0]} {symbol} {arguments[1]})"
+    first, second = call.arguments
+    if is_datetime(first.type):
+        return moved(first, second, arguments, -1 if name == "MINUS" else 1)
+    if is_datetime(second.type):
+        return moved(second, first, arguments[::-1], 1)
+    return None

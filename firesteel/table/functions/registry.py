@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
@@ -25,6 +26,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 """The families of Flink's documentation, each with the modules that define its functions."""
 
+SPARK_MODULES = ("numbers", "strings", "regexes", "temporal", "collections")
+"""The modules with the Spark SQL of functions that is longer than a word."""
+
 
 @lru_cache(maxsize=1)
 def functions() -> dict[str, FunctionDefinition]:
@@ -35,6 +39,9 @@ def functions() -> dict[str, FunctionDefinition]:
             for definition in import_module(f"firesteel.table.functions.{module}").FUNCTIONS:
                 assert definition.name not in found, definition.name
                 found[definition.name] = definition
+    for module in SPARK_MODULES:
+        for name, text in import_module(f"firesteel.table.functions.spark.{module}").TEXTS.items():
+            found[name] = replace(found[name], spark=text)
     return found
 
 

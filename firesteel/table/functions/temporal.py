@@ -17,6 +17,7 @@ from firesteel.table.inference.families import is_datetime, is_integer, is_inter
 from firesteel.table.values.calendar import add_months, civil, day_number, iso_week, iso_year
 from firesteel.table.values.zones import find_zone, to_local
 from firesteel.types import logical as t
+from firesteel.types.internal import from_column
 from firesteel.types.logical import LogicalType
 
 __all__ = ["FUNCTIONS"]
@@ -55,6 +56,13 @@ _TIME_FIELDS: dict[str, Callable[[int], int]] = {
     "MICROSECOND": lambda nanos: nanos // 1000 % 1_000_000,
     "NANOSECOND": lambda nanos: nanos % 1_000_000_000,
 }
+_MILLIS_OF = {
+    "HOUR": (86_400_000, 3_600_000),
+    "MINUTE": (3_600_000, 60_000),
+    "SECOND": (60_000, 1000),
+    "MILLISECOND": (1000, 1),
+}
+"""The milliseconds of the next larger unit, and of the unit."""
 _ALIASES = {"DAYOFWEEK": "DOW", "DAYOFYEAR": "DOY", "DAYOFMONTH": "DAY"}
 
 
@@ -106,13 +114,21 @@ def _of_date(unit: str) -> Callable[[int], int]:
 
 
 def _of_timestamp(unit: str) -> Callable[[int], int]:
+    """Flink counts the days and the time of what is before 1970 towards 1970."""
+    if unit in ("MICROSECOND", "NANOSECOND"):
+        size = 1000 if unit == "MICROSECOND" else 1
+        return lambda nanos: (_remainder(nanos // 10**6, 1000) * 10**6 + nanos % 10**6) // size
+    if unit in _MILLIS_OF:
+        around, size = _MILLIS_OF[unit]
+        return lambda nanos: _truncated(_remainder(nanos // 10**6, around), size)
     if unit == "EPOCH":
-        return lambda nanos: nanos // 1_000_000_000
-    time = _TIME_FIELDS.get(unit)
-    if time is not None:
-        return lambda nanos: time(nanos % _DAY)
+        return lambda nanos: _truncated(nanos // 10**6, 1000)
     date = _DATE_FIELDS[unit]
-    return lambda nanos: date(nanos // _DAY)
+    return lambda nanos: date(_truncated(nanos // 10**6, 86_400_000))
+
+
+def _remainder(millis: int, size: int) -> int:
+    return millis % size if millis >= 0 else -(-millis % size)
 
 
 def _of_interval(unit: str) -> Callable[[int], int]:
@@ -141,7 +157,20 @@ def _extract_vector(call: Call, session: Session) -> Callable[..., Any] | None:
     kernel = _KERNELS.get(_ALIASES.get(call.symbols[0], call.symbols[0]))
     if kernel is None or not isinstance(call.arguments[0].type, t.TimestampType):
         return None
-    return lambda value: kernel(value).cast(pa.int64())
+    evaluate = _of_timestamp(_ALIASES.get(call.symbols[0], call.symbols[0]))
+
+    def extract(value: Any) -> Any:
+        if isinstance(value, pa.Scalar) or _is_after_1970(value):
+            return kernel(value).cast(pa.int64())
+        type_ = call.arguments[0].type
+        return pa.array([None if nanos is None else evaluate(nanos) for nanos in from_column(value, type_)], pa.int64())
+
+    return extract
+
+
+def _is_after_1970(array: Any) -> bool:
+    lowest = pc.min(array.cast(pa.int64())).as_py()
+    return lowest is None or lowest >= 0
 
 
 def _field_function(name: str, unit: str) -> FunctionDefinition:

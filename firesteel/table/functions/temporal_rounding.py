@@ -40,7 +40,7 @@ def _floor_days(days: int, unit: str) -> int:
 
 def _ceil_days(days: int, unit: str) -> int:
     floor = _floor_days(days, unit)
-    if floor == days:
+    if floor == days and unit != "DECADE":  # Flink takes the next one even then
         return days
     return floor + 7 if unit == "WEEK" else add_months(floor, _MONTHS[unit])
 
@@ -50,6 +50,10 @@ def _round_nanos(nanos: int, unit: str, up: bool) -> int:
     if size is not None:
         return -(-nanos // size) * size if up else nanos // size * size
     days, rest = divmod(nanos, _DAY)
+    if unit == "DECADE" or (not up and unit in _MONTHS):
+        if days < 0:
+            days = -(-(nanos // 10**6) // 86_400_000)  # Flink counts days before 1970 towards it
+        return (_ceil_days if up else _floor_days)(days, unit) * _DAY
     if not up:
         return _floor_days(days, unit) * _DAY
     return _ceil_days(days + (1 if rest else 0), unit) * _DAY

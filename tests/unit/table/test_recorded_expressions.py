@@ -5,7 +5,6 @@ scripts/record_flink_expressions.py records them. Where Firesteel differs, recor
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -31,10 +30,6 @@ from tests.support.sql_expressions import (
 REJECTIONS = ("ValidationException", "CodeGenException", "TableException", "UnsupportedOperationException")
 """Errors that Flink finds in an expression when it generates code."""
 
-BEFORE_1970 = 3
-"""The row with timestamps before 1970: Flink counts their days and seconds towards 1970, not down."""
-TIMESTAMPS = re.compile(r"\b(ts|ts6|lz)\b")
-
 
 def difference(entry: Recorded, family: str) -> str | None:
     """What is not as in Flink; None if all is."""
@@ -49,13 +44,13 @@ def difference(entry: Recorded, family: str) -> str | None:
         return f"type {bound.type.as_summary_string()} instead of {entry.type}"
     results = {"row": on_rows(bound, family), "vector": on_columns(bound, family)}
     for how, values in results.items():
-        problem = wrong(entry, bound, values, family == "temporal" and TIMESTAMPS.search(entry.sql) is not None)
+        problem = wrong(entry, bound, values)
         if problem is not None:
             return f"{how}: {problem}"
     return None
 
 
-def wrong(entry: Recorded, bound: Expression, values: Any, before_1970: bool) -> str | None:
+def wrong(entry: Recorded, bound: Expression, values: Any) -> str | None:
     if isinstance(entry.outcome, str):
         # Flink notices a NULL in a column that is NOT NULL when the row is written
         null = "is NOT NULL, however" in entry.outcome and isinstance(values, list) and None in values
@@ -63,8 +58,6 @@ def wrong(entry: Recorded, bound: Expression, values: Any, before_1970: bool) ->
     if isinstance(values, EvaluationError):
         return f"fails: {values}"
     expected = expected_values(entry, bound.type)
-    if before_1970:
-        values, expected = (part[:BEFORE_1970] + part[BEFORE_1970 + 1 :] for part in (values, expected))
     return None if same(values, expected) else f"{values} instead of {expected}"
 
 
