@@ -85,8 +85,6 @@ _ATOMS: dict[str, Callable[..., LogicalType]] = {
     "TIMESTAMP_LTZ": logical.LocalZonedTimestampType,
 }
 _MAX_DECIMAL_PRECISION = 38
-_USUAL_LENGTH = {"VARCHAR": 1, "VARBINARY": 1}
-"""Without a length these are of one character or byte, unlike the logical types."""
 
 
 def to_logical_type(type_: SqlType, sql: str = "") -> LogicalType:
@@ -101,7 +99,8 @@ def to_logical_type(type_: SqlType, sql: str = "") -> LogicalType:
 def _convert(type_: SqlType, sql: str) -> LogicalType:
     name = type_.name
     if name in _ATOMS:
-        parameters = type_.parameters or ((_USUAL_LENGTH[name],) if name in _USUAL_LENGTH else ())
+        # without a length VARCHAR is STRING and VARBINARY is BYTES, as in Flink
+        parameters = type_.parameters
         if name == "DECIMAL" and parameters and parameters[0] > _MAX_DECIMAL_PRECISION:
             raise ValueError(f"the precision of DECIMAL is at most {_MAX_DECIMAL_PRECISION}.")
         if name in ("CHAR", "VARCHAR", "BINARY", "VARBINARY") and parameters and parameters[0] < 1:

@@ -21,6 +21,7 @@ from firesteel.table.plan.nodes import (
     Values,
 )
 from firesteel.table.plan.rewriting import named_inputs
+from firesteel.table.plan.streaming import WatermarkAssigner
 from firesteel.table.plan.subqueries import OuterRef, Subquery
 from firesteel.table.spark_sql.aggregates import aggregate_text
 
@@ -52,6 +53,9 @@ class SparkQueryPrinter:
         match node:
             case TableScan():
                 return f"SELECT {self._columns(node)} FROM {self._view_of(node)}"
+            case WatermarkAssigner():
+                # bounded queries have no watermarks
+                return self.print(node.input)
             case Values():
                 return self._values(node)
             case Project():

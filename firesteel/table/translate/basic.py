@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.datastream.data_stream import parallelism_of
 from firesteel.runtime.operators.columns.calc import CalcSpec
 from firesteel.runtime.operators.columns.watermarks import ColumnWatermarksSpec
 from firesteel.table.connector.sink import SinkContext
@@ -114,4 +115,10 @@ def sink(node: Sink, translator: Translator) -> Any:
     """Writes the rows."""
     name = node.sink.as_summary_string() if node.identifier is None else node.identifier.object_name
     context = SinkContext(f"Sink: {name}", node.row_type, node.primary_key)
-    return node.sink.consume(translator.translate(node.input), context)
+    stream = translator.translate(node.input)
+    written = node.sink.consume(stream, context)
+    parallelism = parallelism_of(stream._transformation)
+    if parallelism is not None and written._transformation.parallelism is None:
+        # changes of a row must not overtake each other on the way
+        written.set_parallelism(parallelism)
+    return written

@@ -76,6 +76,8 @@ class ColumnsToRowsSpec(OperatorSpec):
     """Makes records of columns: Rows with names and kinds, or tuples. Their timestamps are those of the rowtime."""
 
     as_tuples: bool = False
+    has_timestamps: bool = True
+    """Whether records get the rowtime as their timestamp, which no row may lack then."""
 
     def create(self, runtime: OperatorRuntime) -> ColumnsToRowsOperator:
         """Returns a new operator for one subtask."""
@@ -90,6 +92,7 @@ class ColumnsToRowsOperator(StreamOperator):
 
     def __init__(self, spec: ColumnsToRowsSpec):
         self._as_tuples = spec.as_tuples
+        self._has_timestamps = spec.has_timestamps
         self._schema: Any = None
 
     def process_batch(self, values: Sequence[Any], timestamps: Sequence[int] | None) -> None:
@@ -103,4 +106,5 @@ class ColumnsToRowsOperator(StreamOperator):
             for record, kind in zip(records, batch.kinds.tolist(), strict=True):
                 if kind:
                     record._row_kind = _KINDS[kind]
-        self.context.emit(records, None if batch.rowtime is None else rowtime_millis(batch).tolist())
+        has_timestamps = self._has_timestamps and batch.rowtime is not None
+        self.context.emit(records, rowtime_millis(batch).tolist() if has_timestamps else None)

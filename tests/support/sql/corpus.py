@@ -1,0 +1,244 @@
+"""The queries whose streams must give the rows of Spark SQL: written down, and combined from parts."""
+
+# ruff: noqa: E501 - statements
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+__all__ = ["QUERIES"]
+
+_EXPRESSIONS = [
+    "k + 1, n * 2, n - k, -n",
+    "n / 7, MOD(n, 7), n % 5, k / 2.0",
+    "d + 1, d * 2, d / 3, d * d, d - n",
+    "f * 2, f / 4, f + n, ABS(f)",
+    "CAST(n AS DOUBLE), CAST(d AS INT), CAST(f AS BIGINT), CAST(n AS STRING)",
+    "CAST(n AS INT), CAST(k AS SMALLINT), CAST(d AS DECIMAL(6, 1)), CAST(b AS STRING)",
+    "TRY_CAST(s AS INT), TRY_CAST(s AS DOUBLE), CAST(ts AS DATE)",
+    "UPPER(s), LOWER(s), CHAR_LENGTH(s), s || '-' || s",
+    "SUBSTRING(s, 2), SUBSTRING(s, 1, 1), TRIM(s), REPLACE(s, 'b', 'xx')",
+    "POSITION('b' IN s), LPAD(s, 4, '*'), RPAD(s, 4, '*'), REPEAT(s, 2)",
+    "CONCAT(s, 'x'), CONCAT_WS('-', s, 'y', s), REVERSE(s), INITCAP(s)",
+    "s LIKE '%b%', s LIKE 'a_c', s IN ('a', 'B'), s SIMILAR TO 'a.*'",
+    "REGEXP_REPLACE(s, '[ab]', 'z'), SPLIT_INDEX(s, 'b', 0), LEFT(s, 2), RIGHT(s, 2)",
+    "k = 3, k <> 3, k < n, k >= n, k BETWEEN 2 AND 5",
+    "k IS NULL, k IS NOT NULL, b IS TRUE, b IS NOT FALSE, b IS UNKNOWN",
+    "b AND k > 3, b OR k > 3, NOT b, (k > 3) = b",
+    "CASE WHEN k > 5 THEN 'big' WHEN k > 2 THEN 'mid' ELSE 'small' END, CASE k WHEN 1 THEN n WHEN 2 THEN -n END",
+    "COALESCE(n, k, 0), NULLIF(k, 3), IFNULL(s, 'none'), IF(k > 3, s, 'few')",
+    "GREATEST(k, 3, n), LEAST(k, 3), SIGN(n), ROUND(d, 1), FLOOR(f), CEIL(f)",
+    "POWER(k, 2), SQRT(ABS(n)), MOD(k, 3), TRUNCATE(d, 1)",
+    "EXTRACT(SECOND FROM ts), EXTRACT(MINUTE FROM ts), HOUR(ts), DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm')",
+    "ts + INTERVAL '1' HOUR, ts - INTERVAL '3' SECOND, TIMESTAMPDIFF(SECOND, ts, TIMESTAMP '2023-11-15 00:00:00')",
+    "FLOOR(ts TO MINUTE), CEIL(ts TO HOUR), CAST(ts AS TIME), YEAR(ts), DAYOFWEEK(ts)",
+    "ARRAY[k, 2], CARDINALITY(ARRAY[n, k]), MAP['a', n]['a'], CARDINALITY(MAP[s, n])",
+    "ASCII(s), MD5(s), SHA1(s), TO_BASE64(s)",
+    "k IN (1, 2, 3), k NOT IN (1, 2), n IN (SELECT amount FROM p WHERE amount IS NOT NULL)",
+]
+_CONDITIONS = [
+    "k > 3",
+    "k > 3 AND n < 20",
+    "k > 3 OR s = 'a'",
+    "NOT (k > 3)",
+    "s IS NULL OR k IS NULL",
+    "b",
+    "d > 0 AND f < 0",
+    "s LIKE 'a%' OR s = ''",
+    "ts > TIMESTAMP '2023-11-14 22:13:50'",
+    "k IN (SELECT k FROM c)",
+    "EXISTS (SELECT 1 FROM p WHERE p.oid = o.id)",
+]
+_AGGREGATES = [
+    "COUNT(*)",
+    "COUNT(n), COUNT(s)",
+    "SUM(n), SUM(k), SUM(d), SUM(f)",
+    "AVG(n), AVG(k), AVG(d), AVG(f)",
+    "MIN(n), MAX(n), MIN(s), MAX(s)",
+    "MIN(d), MAX(f), MIN(ts), MAX(b)",
+    "COUNT(DISTINCT k), COUNT(DISTINCT s), SUM(DISTINCT n)",
+    "COUNT(*) FILTER (WHERE n > 0), SUM(n) FILTER (WHERE b), COUNT(DISTINCT k) FILTER (WHERE b)",
+    "SUM(n + k), MAX(n * 2) - MIN(n), COUNT(*) + 1",
+    "STDDEV_POP(k), VAR_POP(k), VAR_SAMP(k)",
+]
+_KEYS = ["", "k", "s", "k, s", "b, k", "MOD(n, 3)", "CHAR_LENGTH(s)"]
+_WINDOWS = [
+    "TUMBLE(TABLE {t}, DESCRIPTOR(ts), INTERVAL '10' SECOND)",
+    "TUMBLE(TABLE {t}, DESCRIPTOR(ts), INTERVAL '7' SECOND, INTERVAL '2' SECOND)",
+    "HOP(TABLE {t}, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '15' SECOND)",
+    "CUMULATE(TABLE {t}, DESCRIPTOR(ts), INTERVAL '5' SECOND, INTERVAL '20' SECOND)",
+]
+_WINDOW_CALLS = [
+    "COUNT(*)",
+    "SUM(n), AVG(k), MIN(s), MAX(d)",
+    "COUNT(DISTINCT s), COUNT(n) FILTER (WHERE b)",
+]
+_JOINS = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
+
+
+def _named(columns: str) -> str:
+    """Columns with names, for plans that need them to differ."""
+    depth, parts, part = 0, [], ""
+    for letter in columns:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append(part)
+            part = ""
+        else:
+            part += letter
+    parts.append(part)
+    return ", ".join(f"{text.strip()} AS c{index}" for index, text in enumerate(parts))
+
+
+def _calcs() -> Iterator[str]:
+    for columns in _EXPRESSIONS:
+        yield f"SELECT id, {_named(columns)} FROM o"
+    for condition in _CONDITIONS:
+        yield f"SELECT id, s FROM o WHERE {condition}"
+        yield f"SELECT COUNT(*) AS c FROM o WHERE {condition}"
+    yield "SELECT k, city, points FROM c WHERE points > 5"
+    yield "SELECT k + 1 AS k1, UPPER(city) AS up FROM c"
+
+
+def _aggregations() -> Iterator[str]:
+    for calls in _AGGREGATES:
+        for key in _KEYS:
+            named = _named(calls)
+            yield f"SELECT {key + ', ' if key and '(' not in key else ''}{named} FROM o" + (
+                f" GROUP BY {key}" if key else ""
+            )
+    for calls in ("COUNT(*)", "SUM(points), AVG(points)", "MIN(points), MAX(city)", "COUNT(DISTINCT city)"):
+        yield f"SELECT {_named(calls)} FROM c"
+        yield f"SELECT city, {_named(calls)} FROM c GROUP BY city"
+    yield "SELECT DISTINCT k FROM o"
+    yield "SELECT DISTINCT s, b FROM o"
+    yield "SELECT DISTINCT city FROM c"
+    yield "SELECT k, COUNT(*) AS n FROM o GROUP BY k HAVING COUNT(*) > 15"
+    yield "SELECT cnt, COUNT(*) AS keys FROM (SELECT k, COUNT(*) AS cnt FROM o GROUP BY k) GROUP BY cnt"
+    yield "SELECT MAX(total) AS best FROM (SELECT s, SUM(n) AS total FROM o GROUP BY s)"
+    yield "SELECT MIN(total) AS least FROM (SELECT k, SUM(amount) AS total FROM p GROUP BY k) WHERE total > 100"
+    for groups in ("GROUPING SETS ((k), (s), ())", "ROLLUP (k, s)", "CUBE (k, b)"):
+        columns = "k, b" if "b" in groups.split("(", 1)[1] else "k, s"
+        yield f"SELECT {columns}, COUNT(*) AS c, SUM(n) AS t FROM o GROUP BY {groups}"
+
+
+def _window_queries() -> Iterator[str]:
+    for index, window in enumerate(_WINDOWS):
+        table = f"TABLE({window.format(t='o')})"
+        for calls in _WINDOW_CALLS:
+            for key in ("", "k, ", "s, k, "):
+                yield (
+                    f"SELECT {key}window_start, window_end, {_named(calls)} FROM {table} "
+                    f"GROUP BY {key}window_start, window_end"
+                )
+        yield f"SELECT id, window_start, window_end FROM {table} WHERE k = {index + 1}"
+        yield (
+            f"SELECT MAX(c) AS most, window_start FROM (SELECT k, COUNT(*) AS c, window_start, window_end FROM {table} "
+            "GROUP BY k, window_start, window_end) GROUP BY window_start, window_end"
+        )
+        other = f"TABLE({window.format(t='p')})"
+        for join in (*_JOINS, "SEMI"):
+            left = f"(SELECT id, k, window_start, window_end FROM {table}) L"
+            right = f"(SELECT oid, k, amount, window_start, window_end FROM {other}) R"
+            on = "L.k = R.k AND L.window_start = R.window_start AND L.window_end = R.window_end"
+            if join == "SEMI":
+                yield f"SELECT id, L.window_start FROM {left} WHERE EXISTS (SELECT 1 FROM {right} WHERE {on})"
+            elif index in (0, 2):
+                yield f"SELECT id, oid, amount, L.window_start AS ls, R.window_start AS rs FROM {left} {join} {right} ON {on}"
+        yield (
+            f"SELECT k, id, window_start FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end, k "
+            f"ORDER BY n DESC, id) AS rn FROM {table}) WHERE rn <= 2"
+        )
+    session = "TABLE(SESSION(TABLE o PARTITION BY k, DESCRIPTOR(ts), INTERVAL '3' SECOND))"
+    yield f"SELECT k, window_start, window_end, COUNT(*) AS c, SUM(n) AS t FROM {session} GROUP BY k, window_start, window_end"
+    for call in ("TUMBLE", "HOP", "SESSION"):
+        size = {"TUMBLE": "INTERVAL '10' SECOND", "SESSION": "INTERVAL '3' SECOND"}.get(
+            call, "INTERVAL '5' SECOND, INTERVAL '10' SECOND"
+        )
+        yield (
+            f"SELECT k, {call}_START(ts, {size}) AS ws, {call}_END(ts, {size}) AS we, COUNT(*) AS c, MAX(n) AS m "
+            f"FROM o GROUP BY k, {call}(ts, {size})"
+        )
+
+
+def _join_queries() -> Iterator[str]:
+    for join in _JOINS:
+        yield f"SELECT id, o.k, amount FROM o {join} p ON o.id = p.oid"
+        yield f"SELECT id, amount, way FROM o {join} p ON o.k = p.k AND n > amount"
+        yield f"SELECT id, city FROM o {join} c ON o.k = c.k"
+        yield f"SELECT id, city, points FROM o {join} c ON o.k = c.k AND points > 5"
+        yield f"SELECT c.k, city, amount FROM c {join} p ON c.k = p.k AND p.oid < 30"
+        yield f"SELECT A.k, A.t, B.m FROM (SELECT k, SUM(n) AS t FROM o GROUP BY k) A {join} (SELECT k, MAX(amount) AS m FROM p GROUP BY k) B ON A.k = B.k"
+        yield (
+            f"SELECT id, oid, o.ts AS ots, p.ts AS pts FROM o {join} p ON o.k = p.k "
+            "AND p.ts BETWEEN o.ts - INTERVAL '2' SECOND AND o.ts + INTERVAL '4' SECOND"
+        )
+    yield "SELECT id, oid FROM o, p WHERE o.id = p.oid AND p.ts >= o.ts AND p.ts < o.ts + INTERVAL '10' SECOND"
+    yield "SELECT id, amount, city FROM o JOIN p ON o.id = p.oid JOIN c ON p.k = c.k"
+    yield "SELECT id, amount, city FROM o LEFT JOIN p ON o.id = p.oid LEFT JOIN c ON o.k = c.k"
+    yield "SELECT x.id, y.id AS other FROM o x JOIN o y ON x.k = y.k AND x.s = y.s AND x.id < y.id"
+    yield "SELECT c.k, m FROM c CROSS JOIN (SELECT MAX(amount) AS m FROM p)"
+    for condition in (
+        "o.k IN (SELECT p.k FROM p WHERE amount > 50)",
+        "EXISTS (SELECT 1 FROM p WHERE p.oid = o.id AND p.amount > 20)",
+        "NOT EXISTS (SELECT 1 FROM p WHERE p.oid = o.id)",
+        "NOT EXISTS (SELECT 1 FROM c WHERE c.k = o.k AND c.points > 3)",
+        "o.k IN (SELECT c.k FROM c WHERE city = 'x')",
+        "EXISTS (SELECT 1 FROM c WHERE c.k = o.k)",
+        "o.k IS NOT NULL AND o.k NOT IN (SELECT c.k FROM c WHERE c.k IS NOT NULL)",
+    ):
+        yield f"SELECT id, k FROM o WHERE {condition}"
+    yield "SELECT id FROM o WHERE n > (SELECT AVG(amount) FROM p)"
+    yield "SELECT id, (SELECT MAX(points) FROM c) AS best FROM o WHERE k = 3"
+    yield "SELECT id, x FROM o CROSS JOIN UNNEST(ARRAY[k, 10]) AS T (x)"
+    yield "SELECT id, x FROM o LEFT JOIN UNNEST(ARRAY[s, 'q']) AS T (x) ON TRUE"
+
+
+def _ranks() -> Iterator[str]:
+    for order in ("n DESC, id", "f, id DESC", "d DESC NULLS LAST, id"):
+        for limit in (1, 3):
+            numbered = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY {order}) AS rn FROM o"
+            yield f"SELECT k, id FROM ({numbered}) WHERE rn <= {limit}"
+            yield f"SELECT k, id, rn FROM ({numbered}) WHERE rn <= {limit}"
+    yield "SELECT city, k, rn FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY city ORDER BY points DESC, k) AS rn FROM c) WHERE rn <= 2"
+    yield "SELECT city, k FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY city ORDER BY points, k) AS rn FROM c) WHERE rn <= 1"
+    totals = "SELECT k, SUM(amount) AS t FROM p WHERE k IS NOT NULL GROUP BY k"
+    yield f"SELECT k, t, rn FROM (SELECT *, ROW_NUMBER() OVER (ORDER BY t DESC, k) AS rn FROM ({totals})) WHERE rn <= 3"
+    yield f"SELECT k, t FROM (SELECT *, ROW_NUMBER() OVER (ORDER BY t, k) AS rn FROM ({totals})) WHERE rn BETWEEN 2 AND 4"
+    yield "SELECT id, n FROM o ORDER BY n DESC, id LIMIT 5"
+    yield "SELECT id, f FROM o ORDER BY f, id LIMIT 4 OFFSET 2"
+    yield "SELECT k, points FROM c ORDER BY points DESC, k LIMIT 3"
+
+
+def _overs() -> Iterator[str]:
+    for frame in (
+        "",
+        " ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
+        " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+        " RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND CURRENT ROW",
+        " RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    ):
+        if "ROWS" in frame:
+            # rows with the same time have no order: only what does not depend on it
+            yield f"SELECT k, ts, COUNT(*) OVER (PARTITION BY k, id ORDER BY ts{frame}) AS c FROM o"
+            continue
+        yield f"SELECT id, COUNT(*) OVER (PARTITION BY k ORDER BY ts{frame}) AS c, SUM(n) OVER (PARTITION BY k ORDER BY ts{frame}) AS t FROM o"
+        yield f"SELECT id, MAX(n) OVER (ORDER BY ts{frame}) AS m FROM o"
+        yield f"SELECT id, MIN(d) OVER w AS m, AVG(k) OVER w AS a FROM o WINDOW w AS (PARTITION BY s ORDER BY ts{frame})"
+
+
+def _sets() -> Iterator[str]:
+    yield "SELECT k, s FROM o UNION ALL SELECT k, way FROM p"
+    yield "SELECT k FROM o UNION SELECT k FROM p"
+    yield "SELECT k FROM c UNION SELECT k FROM p"
+    for operation in ("INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"):
+        yield f"SELECT k FROM o {operation} SELECT k FROM p"
+        yield f"SELECT k FROM p {operation} SELECT k FROM c"
+    yield "SELECT k, SUM(x) AS t FROM (SELECT k, n AS x FROM o UNION ALL SELECT k, amount FROM p) GROUP BY k"
+    yield "VALUES (1, 'a'), (2, 'b')"
+    yield "SELECT COUNT(*) AS c, MAX(x) AS m FROM (VALUES (1), (5), (3)) AS T (x)"
+    yield "WITH big AS (SELECT * FROM o WHERE n > 10) SELECT a.id, b.id AS other FROM big a JOIN big b ON a.k = b.k"
+
+
+QUERIES = list(
+    dict.fromkeys([*_calcs(), *_aggregations(), *_window_queries(), *_join_queries(), *_ranks(), *_overs(), *_sets()])
+)
