@@ -6,6 +6,7 @@ from firesteel.common.time import Duration
 from firesteel.config.option import ConfigOptions
 
 __all__ = [
+    "AGG_PHASE_STRATEGY",
     "IDLE_STATE_RETENTION",
     "LOCAL_TIME_ZONE",
     "MAX_COLUMN_WIDTH",
@@ -15,6 +16,15 @@ __all__ = [
 
 _key = ConfigOptions.key
 
+AGG_PHASE_STRATEGY = (
+    _key("table.optimizer.agg-phase-strategy")
+    .choice_type("AUTO", "TWO_PHASE", "ONE_PHASE")
+    .default_value("AUTO")
+    .with_description(
+        "Whether aggregates have a local phase before the exchange by key. AUTO: if the functions can be merged, "
+        "mini-batches are enabled, and there is more than one subtask."
+    )
+)
 IDLE_STATE_RETENTION = (
     _key("table.exec.state.ttl")
     .duration_type()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from firesteel.common.types import RowKind
@@ -13,15 +14,31 @@ from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec
 from firesteel.table.binder.queries import QueryBinder
 from firesteel.table.catalog import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.sink import DynamicTableSink, SinkContext
 from firesteel.table.connectors.in_memory import InMemorySource, batch_of
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.nodes import LogicalNode, TableScan
+from firesteel.table.plan.streaming import Sink
 from firesteel.table.rules.optimizer import optimize
 from firesteel.table.translate.catalogue import Translator
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.types.logical import LogicalType, RowType
 
 __all__ = ["Tables", "materialized"]
+
+
+@dataclass(frozen=True)
+class _Changes(DynamicTableSink):
+    """Takes all kinds of rows, and leaves them a stream."""
+
+    def get_changelog_mode(self, requested: ChangelogMode) -> ChangelogMode:
+        return requested.with_updates() if requested.has_updates else requested
+
+    def consume(self, stream: Any, context: SinkContext) -> Any:
+        return stream
+
+    def as_summary_string(self) -> str:
+        return "changes"
 
 
 class Tables:
@@ -61,7 +78,7 @@ class Tables:
         env = StreamExecutionEnvironment.get_execution_environment()
         env.set_parallelism(parallelism)
         env._executor = InProcessExecutor()
-        root = self.plan(sql)
+        root = Sink(self.plan(sql), None, _Changes())
         translator = Translator(env, [root], self._configuration)
         rows = translator.apply(translator.translate(root), "ColumnsToRows", ColumnsToRowsSpec())
         return [(str(row.get_row_kind()), tuple(row)) for row in rows.execute_and_collect()]

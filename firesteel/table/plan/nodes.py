@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from typing_extensions import Self
 
+from firesteel.common.types import RowKind
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanTableSource
@@ -263,6 +264,21 @@ class Aggregate(SingleInput):
     @property
     def row_type(self) -> RowType:
         return self._type
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        if not inputs[0].is_insert_only:
+            return ChangelogMode.all()
+        # a group without results never changes
+        return ChangelogMode.of(ChangelogMode.all().kinds - {RowKind.DELETE}) if self.calls else inputs[0]
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return before_wanted, (True,)
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        key = set(range(len(self.grouping)))
+        if self.grouping_sets is not None:
+            key.add(len(self.row_type.fields) - 1)
+        return frozenset({frozenset(key)})
 
     def describe(self) -> str:
         names = self.input.row_type.field_names

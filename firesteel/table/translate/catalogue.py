@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from firesteel.table.translate import (
+    aggregates,
     basic,
     constraints,
     joins,
@@ -15,6 +16,7 @@ from firesteel.table.translate.translator import Translator
 
 __all__ = [
     "Translator",
+    "aggregates",
     "basic",
     "constraints",
     "joins",

@@ -26,7 +26,7 @@ class ValueCounter:
         self._domains = [Domain(type_) for type_ in types]
 
     def changes(self, rows: Rows) -> list[Change]:
-        """What rows without nulls amount to."""
+        """What rows amount to; null is a value like others where a feed keeps it, of one argument."""
         if not len(rows.codes):
             return []
         numbers, values = self._numbered(rows)
@@ -45,7 +45,14 @@ class ValueCounter:
 
     def _numbered(self, rows: Rows) -> tuple[Any, list[Any]]:
         if len(self._domains) == 1:
-            return self._domains[0].numbered(rows.arrays[0])
+            array = rows.arrays[0]
+            if not array.null_count:
+                return self._domains[0].numbered(array)
+            is_valid = array.is_valid().to_numpy(zero_copy_only=False)
+            known, distinct = self._domains[0].numbered(array.drop_null())
+            with_null = np.full(len(array), len(distinct), np.intp)
+            with_null[is_valid] = known
+            return with_null, [*distinct, None]
         numbers = np.zeros(len(rows.codes), np.intp)
         values: list[Any] = [()]
         for domain, array in zip(self._domains, rows.arrays, strict=True):
@@ -65,7 +72,12 @@ class ValueCounter:
 
     def _decoded(self, index: int, values: Sequence[Any]) -> Any:
         domain = self._domains[index]
-        return domain.decode(np.fromiter(values, object if domain.has_objects else np.int64, len(values)))
+        is_null: Any = np.fromiter((value is None for value in values), bool, len(values))
+        if not is_null.any():
+            is_null = None
+        elif not domain.has_objects:
+            values = [0 if value is None else value for value in values]
+        return domain.decode(np.fromiter(values, object if domain.has_objects else np.int64, len(values)), is_null)
 
 
 def counters_at(column: Any, slots: Any) -> list[dict[Any, int]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Context, Decimal
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -14,28 +16,41 @@ from firesteel.table.runtime.operators.aggregate.feeds import Rows
 __all__ = ["DecimalSum"]
 
 _LIMBS = 4
+_LIMIT = 10**38
 _WIDE = Context(prec=100)
+_STAYS = "overflow"
+"""In place of a sum that is NULL for ever."""
 
 
 class DecimalSum(Accumulator):
-    """The sum as a Python integer in units of the last digit, of any size; None before the first value."""
+    """The sum as a Python integer in units of the last digit; None before the first value, and after an overflow.
+
+    A sum of more than 38 digits is NULL. As in Flink, that of SUM starts over with the next value; that of AVG stays
+    NULL.
+    """
 
     dtypes = ("O",)
 
-    def __init__(self, scale: int):
+    def __init__(self, scale: int, starts_over: bool):
         self._scale = scale
+        self._overflow = None if starts_over else _STAYS
 
     def accumulate(self, columns: Columns, rows: Rows) -> None:
         array = rows.arrays[0]
         if not len(array):
             return
-        count = len(rows.slots)
         limbs = _limbs(array)
+        highest = limbs[:, _LIMBS - 1].astype(np.int32).astype(np.int64)  # the sign is here
+        bound = (int(np.abs(highest).max()) + 1 << 96) * len(array)
+        before = columns[0][rows.slots].tolist()
+        if _STAYS in before or bound + max(map(abs, filter(None, before)), default=0) >= _LIMIT:
+            values = [int(value.scaleb(self._scale, _WIDE)) for value in array.to_pylist()]
+            self._add_one_by_one(columns, rows, values)
+            return
+        count = len(rows.slots)
         totals = [0] * count
         for index in range(_LIMBS):
-            part = limbs[:, index].astype(np.int64)
-            if index == _LIMBS - 1:
-                part = limbs[:, index].astype(np.int32).astype(np.int64)  # the sign is in the highest
+            part = highest if index == _LIMBS - 1 else limbs[:, index].astype(np.int64)
             if rows.signs is not None:
                 part = part * rows.signs
             added = np.zeros(count, np.int64)
@@ -43,31 +58,44 @@ class DecimalSum(Accumulator):
             if added.any():
                 shift = 32 * index
                 totals = [total + (number << shift) for total, number in zip(totals, added.tolist(), strict=True)]
-        self._add(columns, rows, totals)
+        columns[0][rows.slots] = np.fromiter(
+            ((old or 0) + added for old, added in zip(before, totals, strict=True)), object, count
+        )
 
     def merge(self, columns: Columns, rows: Rows) -> None:
-        totals = [0] * len(rows.slots)
-        for code, text in zip(rows.codes.tolist(), rows.arrays[0].to_pylist(), strict=True):
-            totals[code] += int(text)
-        self._add(columns, rows, totals)
+        values = [
+            None if text is None else text if text == _STAYS else int(text) for text in rows.arrays[0].to_pylist()
+        ]
+        self._add_one_by_one(columns, rows, values)
+
+    def _add_one_by_one(self, columns: Columns, rows: Rows, values: Sequence[Any]) -> None:
+        totals = columns[0][rows.slots].tolist()
+        signs = repeat(1) if rows.signs is None else rows.signs.tolist()
+        for code, value, sign in zip(rows.codes.tolist(), values, signs, strict=False):
+            total = totals[code]
+            if value is None or total == _STAYS:
+                continue
+            if value == _STAYS:
+                totals[code] = value
+                continue
+            total = (total or 0) + sign * value
+            totals[code] = total if abs(total) < _LIMIT else self._overflow
+        columns[0][rows.slots] = np.fromiter(totals, object, len(totals))
 
     def partial(self, columns: Columns, slots: Any) -> list[Any]:
-        # a sum may have more digits than a decimal of Arrow
-        return [pa.array([str(value or 0) for value in columns[0][slots].tolist()], pa.string())]
+        values = columns[0][slots].tolist()
+        return [pa.array([None if value is None else str(value) for value in values], pa.string())]
 
     def partial_types(self) -> list[Any]:
         return [pa.string()]
 
-    def totals(self, columns: Columns, slots: Any) -> list[Decimal]:
+    def totals(self, columns: Columns, slots: Any) -> list[Decimal | None]:
         """The sums."""
         scale = -self._scale
-        return [Decimal(value or 0).scaleb(scale, _WIDE) for value in columns[0][slots].tolist()]
-
-    def _add(self, columns: Columns, rows: Rows, totals: list[int]) -> None:
-        before = columns[0][rows.slots].tolist()
-        columns[0][rows.slots] = np.fromiter(
-            ((old or 0) + added for old, added in zip(before, totals, strict=True)), object, len(totals)
-        )
+        return [
+            None if value is None or value == _STAYS else Decimal(value).scaleb(scale, _WIDE)
+            for value in columns[0][slots].tolist()
+        ]
 
 
 def _limbs(array: Any) -> Any:

@@ -67,12 +67,16 @@ class Domain:
         self.type = type_
         self.is_float = is_float(type_)
         self.has_objects = _is_objects(type_)
+        self._is_nested = bool(type_.children())
         self.dtype = "O" if self.has_objects else "i8"
 
     def encode(self, array: Any) -> Any:
         """The values of a column without nulls."""
         if self.has_objects:
-            return np.fromiter(from_column(array, self.type), object, len(array))
+            values = from_column(array, self.type)
+            if self._is_nested:
+                values = [_hashable(value) for value in values]
+            return np.fromiter(values, object, len(array))
         if self.is_float:
             floats = array.to_numpy(zero_copy_only=False).astype(np.float64)
             bits = floats.view(np.int64)
@@ -86,6 +90,8 @@ class Domain:
             found: Sequence[Any] = values.tolist()
             if is_null is not None:
                 found = [None if null else value for value, null in zip(found, is_null.tolist(), strict=True)]
+            if isinstance(self.type, (t.MapType, t.MultisetType)):
+                found = [None if value is None else dict(value) for value in found]
             return to_column(found, self.type)
         if self.is_float:
             values = np.ascontiguousarray(values, np.int64)
@@ -94,9 +100,12 @@ class Domain:
 
     def numbered(self, array: Any) -> tuple[Any, list[Any]]:
         """Which of its distinct values each row of a column has, and these values."""
+        if self._is_nested:
+            places: dict[Any, int] = {}
+            numbers = [places.setdefault(value, len(places)) for value in self.encode(array).tolist()]
+            return np.array(numbers, np.intp), list(places)
         encoded = array.dictionary_encode()
-        numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-        return numbers, self.encode(encoded.dictionary).tolist()
+        return encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp), self.encode(encoded.dictionary).tolist()
 
     def ranked(self, array: Any) -> tuple[Any, Any]:
         """The place of each row's value among the distinct ones in order, and these as a column in order."""
@@ -105,3 +114,12 @@ class Domain:
         places = np.empty(len(order), np.intp)
         places[order.to_numpy(zero_copy_only=False)] = np.arange(len(order))
         return places[encoded.indices.to_numpy(zero_copy_only=False)], encoded.dictionary.take(order)
+
+
+def _hashable(value: Any) -> Any:
+    """A nested value as a key of a dictionary."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_hashable(item) for item in value)
+    if isinstance(value, dict):
+        return tuple(sorted(((_hashable(key), _hashable(item)) for key, item in value.items()), key=repr))
+    return value

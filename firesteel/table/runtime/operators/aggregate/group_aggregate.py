@@ -23,7 +23,7 @@ from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.runtime.operators.aggregate.changes import Changes, are_equal
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
 from firesteel.table.runtime.operators.aggregate.handler import AggregateHandler
-from firesteel.types.internal import arrow_type
+from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowField, RowType
 
 if TYPE_CHECKING:
@@ -108,8 +108,7 @@ class GroupAggregateOperator(ColumnOperator):
         self._spec = spec
         self._handler = spec.create_handler()
         output = spec.output_type()
-        self._schema = pa.schema([pa.field(part.name, arrow_type(part.type)) for part in output.fields])
-        self._key_types = [arrow_type(part.type) for part in output.fields[: len(spec.grouping)]]
+        self._schema = columns_schema(output)
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
@@ -170,8 +169,9 @@ class GroupAggregateOperator(ColumnOperator):
         return ColumnBatch(data, changes.kinds), key_rows
 
     def _key_arrays(self, batch: ColumnBatch) -> Iterator[Any]:
-        for index, type_ in zip(self._spec.key_columns, self._key_types, strict=True):
+        for place, index in enumerate(self._spec.key_columns):
             column = _plain(batch.data.column(index))
+            type_ = self._schema.field(place).type
             yield column if column.type == type_ else column.cast(type_)
 
     def _rows(self, batch: ColumnBatch, keys: BatchKeys, slots: Any, is_new: Any) -> Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ Result = Callable[[Sequence[Any], Any], Any]
 """From the columns of the state and slots to a column."""
 
 _ALL_ROWS = FeedKey(())
+_EDGES = ("FIRST_VALUE", "LAST_VALUE")
 
 
 @dataclass
@@ -67,6 +69,7 @@ class AggregateHandler:
         self._placed: dict[Hashable, _Placed] = {}
         self._distinct: dict[FeedKey, _Placed] = {}
         self.dtypes: list[str] = []
+        self._is_splittable = not any(call.function.upper() in _EDGES for call in calls)
         self._row_count = self._count(_ALL_ROWS) if retracts else None
         self._results = [self._result(call) for call in calls]
         self.counts_rows = any(call.function.upper() == "COUNT" and self._feed(call) == _ALL_ROWS for call in calls)
@@ -81,7 +84,7 @@ class AggregateHandler:
         """Takes up the rows of a batch, with all columns of the input."""
         fed: dict[FeedKey, Rows] = {}
         for key, distinct in self._distinct.items():
-            plain = fed_rows(rows, FeedKey(key.arguments, key.filter))
+            plain = fed_rows(rows, replace(key, is_distinct=False))
             fed[key] = distinct.accumulator.accumulated(distinct.columns(columns), plain)
         for placed in self._placed.values():
             key = placed.feed
@@ -123,12 +126,8 @@ class AggregateHandler:
 
     @property
     def is_splittable(self) -> bool:
-        """Whether partial results of batches can be merged, in any order and before the rows they take back."""
-        return not any(
-            isinstance(placed.accumulator, EdgeValue)
-            or (self._retracts and isinstance(placed.accumulator, RowAccumulator))
-            for placed in self._placed.values()
-        )
+        """Whether partial results of batches can be merged, in any order."""
+        return self._is_splittable
 
     # -- results --------------------------------------------------------------------------------------
 
@@ -188,7 +187,7 @@ class AggregateHandler:
             if retracts:
                 return _own(self._place(name, lambda: RetractableExtreme(type_, name == "MAX"), feed))
             return _own(self._place(name, lambda: extreme(type_, name == "MAX"), feed))
-        if name in ("FIRST_VALUE", "LAST_VALUE") and not retracts:
+        if name in _EDGES and not retracts:
             (type_,) = self._types(call.arguments)
             return _own(self._place(name, lambda: EdgeValue(type_, name == "LAST_VALUE"), feed))
         return self._body_result(call)
@@ -226,15 +225,20 @@ class AggregateHandler:
 
     def _decimal_result(self, name: str, call: AggregateCall, argument: t.DecimalType, feed: FeedKey) -> Result:
         count = self._count(feed)
-        total = self._place(DecimalSum, lambda: DecimalSum(argument.scale or 0), feed)
-        finish = self._body(call, "SUM" if name in ("SUM0", "$SUM0") else name).result
-        at_least_one = name in ("SUM0", "$SUM0")
+        starts_over = name != "AVG"
+        total = self._place(
+            (DecimalSum, starts_over), lambda: DecimalSum(argument.scale or 0, starts_over=starts_over), feed
+        )
+        finish = self._body(call, "AVG" if name == "AVG" else "SUM").result
+        empty = Decimal(0) if name in ("SUM0", "$SUM0") else None
 
         def result(columns: Sequence[Any], slots: Any) -> Any:
             totals = total.accumulator.totals(total.columns(columns), slots)
             counts = columns[count.first][slots].tolist()
             pairs = zip(totals, counts, strict=True)
-            return to_column([finish([value, max(n, 1) if at_least_one else n]) for value, n in pairs], call.type)
+            return to_column(
+                [empty if not n else None if value is None else finish([value, n]) for value, n in pairs], call.type
+            )
 
         return result
 
@@ -255,7 +259,7 @@ class AggregateHandler:
                 hint="Aggregate a table that only has insertions.",
             )
         types = self._types(call.arguments)
-        feed = self._feed(call, body.takes_null and not call.distinct)
+        feed = self._feed(call, body.takes_null)
         key = (name, call.symbols, call.type)
         return _own(self._place(key, lambda: RowAccumulator(body, types, call.type), feed))
 

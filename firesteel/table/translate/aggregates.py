@@ -1,0 +1,116 @@
+"""Streams of aggregates without windows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from firesteel.config.table_options import AGG_PHASE_STRATEGY, IDLE_STATE_RETENTION, MINI_BATCH_ENABLED
+from firesteel.runtime.operators.columns.calc import CalcSpec
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.nodes import InputRef
+from firesteel.table.plan.nodes import Aggregate
+from firesteel.table.runtime.operators.aggregate.expand import EXPAND_ID, ExpandSpec
+from firesteel.table.runtime.operators.aggregate.group_aggregate import GlobalGroupAggregateSpec, GroupAggregateSpec
+from firesteel.table.runtime.operators.aggregate.local_aggregate import LocalGroupAggregateSpec
+from firesteel.table.runtime.operators.calc import ProjectionFunction
+from firesteel.table.translate.translator import Columns, Translator, translates
+from firesteel.types.logical import BigIntType, RowField, RowType
+
+__all__ = ["aggregate"]
+
+
+@translates(Aggregate)
+def aggregate(node: Aggregate, translator: Translator) -> Columns:
+    """A group aggregate, behind an Expand if there are grouping sets."""
+    stream = translator.translate(node.input)
+    spec = _spec(node, translator)
+    if node.grouping_sets is None:
+        return _grouped(stream, spec, translator)
+    expand = _expand(node)
+    expanded = _expanded_spec(node, spec, expand)
+    grouped = _grouped(translator.apply(stream, "Expand", expand), expanded, translator)
+    return _with_id_last(grouped, node, expanded, translator)
+
+
+def _spec(node: Aggregate, translator: Translator) -> GroupAggregateSpec:
+    configuration = translator.configuration
+    below = translator.traits(node.input).mode
+    return GroupAggregateSpec(
+        node.input.row_type,
+        node.grouping,
+        node.calls,
+        generate_update_before=translator.traits(node).emits_update_before,
+        consumes_retractions=not below.is_insert_only,
+        per_row=not configuration.get(MINI_BATCH_ENABLED),
+        ttl_ms=configuration.get(IDLE_STATE_RETENTION).to_millis(),
+        session=translator.session,
+    )
+
+
+def _grouped(stream: Columns, spec: GroupAggregateSpec, translator: Translator) -> Columns:
+    # without grouping columns there is one key
+    is_single = not spec.grouping
+    if not _has_local_phase(spec, translator):
+        return translator.apply(translator.keyed(stream, spec.key_columns), "GroupAggregate", spec, is_single=is_single)
+    local = LocalGroupAggregateSpec(spec.input_type, spec.grouping, spec.calls, spec.consumes_retractions, spec.session)
+    merged = GlobalGroupAggregateSpec(
+        **{name: getattr(spec, name) for name in spec.__dataclass_fields__}  # the same in all respects
+    )
+    partial = translator.apply(stream, "LocalGroupAggregate", local)
+    keyed = translator.keyed(partial, merged.key_columns)
+    return translator.apply(keyed, "GlobalGroupAggregate", merged, is_single=is_single)
+
+
+def _has_local_phase(spec: GroupAggregateSpec, translator: Translator) -> bool:
+    strategy = translator.configuration.get(AGG_PHASE_STRATEGY)
+    # also refuses calls that cannot be computed, before anything runs
+    is_splittable = spec.create_handler().is_splittable
+    if strategy == "ONE_PHASE" or spec.per_row or not is_splittable:
+        return False
+    return strategy == "TWO_PHASE" or translator.environment.get_parallelism() > 1
+
+
+# -- grouping sets -----------------------------------------------------------------------------------------
+
+
+def _expand(node: Aggregate) -> ExpandSpec:
+    assert node.grouping_sets is not None
+    sets = [frozenset(group) for group in node.grouping_sets]
+    if len(set(sets)) < len(sets):
+        raise ValidationError(
+            "GROUPING SETS with the same set twice are not supported in streaming queries yet.",
+            hint="Remove the second one, or use UNION ALL.",
+        )
+    read = {column for call in node.calls for column in call.arguments}
+    read |= {call.filter for call in node.calls if call.filter is not None}
+    return ExpandSpec(node.grouping, node.grouping_sets, tuple(sorted(read & set(node.grouping))))
+
+
+def _expanded_spec(node: Aggregate, spec: GroupAggregateSpec, expand: ExpandSpec) -> GroupAggregateSpec:
+    """The aggregate over what Expand emits: by the id of the set too, and with the copies as arguments."""
+    fields = list(node.input.row_type.fields)
+    for index in node.grouping:
+        fields[index] = RowField(fields[index].name, fields[index].type.copy(True))
+    width = len(fields)
+    fields += [RowField(f"${index}", node.input.row_type.fields[index].type) for index in expand.copies]
+    fields.append(RowField(EXPAND_ID, BigIntType(nullable=False)))
+    copies = {index: width + place for place, index in enumerate(expand.copies)}
+    calls = tuple(
+        replace(
+            call,
+            arguments=tuple(copies.get(index, index) for index in call.arguments),
+            filter=None if call.filter is None else copies.get(call.filter, call.filter),
+        )
+        for call in node.calls
+    )
+    input_type = RowType(fields, nullable=False)
+    return replace(spec, input_type=input_type, grouping=(*node.grouping, len(fields) - 1), calls=calls)
+
+
+def _with_id_last(stream: Columns, node: Aggregate, spec: GroupAggregateSpec, translator: Translator) -> Columns:
+    produced = spec.output_type()
+    at = len(node.grouping)
+    order = [*range(at), *range(at + 1, len(produced.fields)), at]
+    references = [InputRef(produced.fields[index].type, index, produced.fields[index].name) for index in order]
+    calc = CalcSpec(ProjectionFunction(references, node.row_type, translator.session))
+    return translator.apply(stream, "Calc", calc)
