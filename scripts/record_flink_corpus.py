@@ -73,7 +73,8 @@ def record_rows() -> None:
         sys.stdout.write(f"{number + 1} of {len(corpus.QUERIES)} {recorded[sql].get('error', '')}\n")
         if number % 20 == 0 or number == len(corpus.QUERIES) - 1:
             RECORDED.parent.mkdir(exist_ok=True)
-            RECORDED.write_text(json.dumps(recorded, indent=0, ensure_ascii=False) + "\n", "utf-8")
+            lines = (f"{json.dumps(sql)}: {json.dumps(found)}" for sql, found in recorded.items())
+            RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 
 def _rows_of(environments: list[Any], sql: str) -> dict[str, Any]:

@@ -38,7 +38,8 @@ def infer_traits(roots: Sequence[LogicalNode]) -> dict[LogicalNode, Traits]:
     for node in order:
         modes[node] = node.changelog([modes[below] for below in node.inputs()])
         keys[node] = node.upsert_keys([keys[below] for below in node.inputs()])
-    before = dict.fromkeys(order, False)
+    # those who read the rows of a plan get whole changelogs; a sink says what it needs
+    before = {node: node in roots for node in order}
     for node in reversed(order):
         before[node], wanted = node.wanted_updates(before[node])
         for below, is_wanted in zip(node.inputs(), wanted, strict=True):
