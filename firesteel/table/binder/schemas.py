@@ -27,7 +27,7 @@ from firesteel.table.schema import (
     UnresolvedPrimaryKey,
     UnresolvedWatermark,
 )
-from firesteel.types.logical import LocalZonedTimestampType, LogicalType, TimestampKind, TimestampType
+from firesteel.types.logical import LocalZonedTimestampType, LogicalType, TimestampType
 
 __all__ = ["DeclaredExpression", "resolve_schema"]
 
