@@ -2,54 +2,111 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from firesteel.runtime.state.api.backend import KeyedStateBackend
 from firesteel.runtime.state.columnar.keys import BatchKeys
-from firesteel.runtime.state.columnar.state import ColumnarKeyedState, ColumnarStateDescriptor, empty_columns
+from firesteel.runtime.state.columnar.state import MAPS, ColumnarKeyedState, ColumnarStateDescriptor, empty_columns
 
 __all__ = ["StoredRows"]
 
 
 class StoredRows(ColumnarKeyedState):
-    """Reads the distinct keys of a batch into temporary slots, and stores those that changed as tuples."""
+    """Reads the distinct keys of a batch into temporary slots, and stores those that changed as tuples.
+
+    Columns of maps have objects that read and write one entry of a map state at a time.
+    """
 
     def __init__(self, backend: KeyedStateBackend, descriptor: ColumnarStateDescriptor):
         self._backend = backend
         self._dtypes = descriptor.dtypes
+        self._rows = [index for index, dtype in enumerate(descriptor.dtypes) if dtype != MAPS]
         self._state = backend.get_state(descriptor.as_value_state(), internal=True)
+        self._maps = {
+            index: backend.get_state(map_state, internal=True) for index, map_state in descriptor.map_states().items()
+        }
         self._keys: list[Any] = []
         self.columns = empty_columns(self._dtypes, 0)
 
     def lookup(self, keys: BatchKeys) -> tuple[Any, Any]:
-        backend, read = self._backend, self._state.value
         self._keys = keys.values
-        rows = []
-        for key in self._keys:
-            backend.key = key
-            rows.append(read())
+        rows = self._read(self._keys)
         is_new = np.fromiter((row is None for row in rows), bool, len(rows))
         self.columns = empty_columns(self._dtypes, len(rows))
         known = np.flatnonzero(~is_new)
         if len(known):
-            stored = zip(*(rows[index] for index in known.tolist()), strict=True)
-            for column, values in zip(self.columns, stored, strict=True):
+            stored = zip(*(row for row in rows if row is not None), strict=True)
+            for index, values in zip(self._rows, stored, strict=True):
+                column = self.columns[index]
                 column[known] = np.fromiter(values, column.dtype, len(known))
+        for index, state in self._maps.items():
+            maps = (_StoredMap(self._backend, state, key) for key in self._keys)
+            self.columns[index] = np.fromiter(maps, object, len(rows))
         return np.arange(len(rows)), is_new
 
     def update(self, slots: Any) -> None:
-        backend, write = self._backend, self._state.update
-        rows = zip(*(column[slots].tolist() for column in self.columns), strict=True)
-        for slot, row in zip(slots.tolist(), rows, strict=True):
-            backend.key = self._keys[slot]
-            write(row)
+        rows = zip(*(self.columns[index][slots].tolist() for index in self._rows), strict=True)
+        self._write([self._keys[slot] for slot in slots.tolist()], rows)
 
     def remove(self, slots: Any) -> None:
-        for slot in slots.tolist():
-            self._backend.key = self._keys[slot]
-            self._state.clear()
+        keys = [self._keys[slot] for slot in slots.tolist()]
+        self._write(keys, [None] * len(keys))
+        for state in self._maps.values():
+            for key in keys:
+                self._backend.key = key
+                state.clear()
 
     def __len__(self) -> int:
         return 0
+
+    def _read(self, keys: Sequence[Any]) -> list[Any]:
+        if hasattr(self._state, "values_of"):
+            found: list[Any] = self._state.values_of(keys)
+            return found
+        rows = []
+        for key in keys:
+            self._backend.key = key
+            rows.append(self._state.value())
+        return rows
+
+    def _write(self, keys: Sequence[Any], rows: Iterable[Any]) -> None:
+        if hasattr(self._state, "update_all"):
+            self._state.update_all(keys, rows)
+            return
+        for key, row in zip(keys, rows, strict=True):
+            self._backend.key = key
+            if row is None:
+                self._state.clear()
+            else:
+                self._state.update(row)
+
+
+class _StoredMap:
+    """The map of one key, as far as counters need it."""
+
+    __slots__ = ("_backend", "_key", "_state")
+
+    def __init__(self, backend: KeyedStateBackend, state: Any, key: Any):
+        self._backend = backend
+        self._state = state
+        self._key = key
+
+    def get(self, value: Any, default: Any) -> Any:
+        self._backend.key = self._key
+        found = self._state.get((value,) if value is None else value)
+        return default if found is None else found
+
+    def __setitem__(self, value: Any, count: Any) -> None:
+        self._backend.key = self._key
+        self._state.put((value,) if value is None else value, count)
+
+    def pop(self, value: Any, default: Any) -> None:
+        self._backend.key = self._key
+        self._state.remove((value,) if value is None else value)
+
+    def items(self) -> list[tuple[Any, Any]]:
+        self._backend.key = self._key
+        return [(None if value == (None,) else value, count) for value, count in self._state.items()]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from firesteel.api.state import ValueStateDescriptor
+from firesteel.api.state import MapStateDescriptor, ValueStateDescriptor
 from firesteel.api.state_ttl import StateTtlConfig
 from firesteel.common.time import Duration
 from firesteel.common.typeinfo import Types
@@ -19,12 +19,19 @@ from firesteel.runtime.state.columnar.keys import BatchKeys
 if TYPE_CHECKING:
     from firesteel.runtime.state.hashmap.state_table import StateTable
 
-__all__ = ["ColumnarKeyedState", "ColumnarStateDescriptor", "columnar_state", "empty_columns"]
+__all__ = ["MAPS", "ColumnarKeyedState", "ColumnarStateDescriptor", "columnar_state", "empty_columns"]
+
+MAPS = "M"
+"""The dtype of a column of dictionaries."""
 
 
 @dataclass(frozen=True)
 class ColumnarStateDescriptor:
-    """A state with the dtypes of its columns; object columns hold any Python values, None at first, others 0."""
+    """A state with the dtypes of its columns: numpy's, and "M".
+
+    Object columns hold any Python values, None at first, others 0. A column "M" has a dictionary per key, None at
+    first: it is a map state of its own, of which a backend on disk reads and writes single entries.
+    """
 
     name: str
     dtypes: tuple[str, ...]
@@ -39,6 +46,15 @@ class ColumnarStateDescriptor:
         if self.ttl_ms:
             descriptor.enable_time_to_live(StateTtlConfig.new_builder(Duration.of_millis(self.ttl_ms)).build())
         return descriptor
+
+    def map_states(self) -> dict[int, MapStateDescriptor]:
+        """The map states of columns. With time-to-live they are part of the tuple, and expire with it."""
+        pickled = Types.PICKLED_BYTE_ARRAY()
+        return {
+            index: MapStateDescriptor(f"{self.name}.{index}", pickled, pickled)
+            for index, dtype in enumerate(self.dtypes)
+            if dtype == MAPS
+        }
 
 
 class ColumnarKeyedState(ABC):
@@ -74,13 +90,20 @@ def columnar_state(
     backend: KeyedStateBackend, descriptor: ColumnarStateDescriptor, clock: Callable[[], int]
 ) -> ColumnarKeyedState:
     """The state that a descriptor names, with what was restored: arrays of all keys where the backend keeps objects."""
+    if descriptor.ttl_ms:
+        dtypes = tuple("O" if dtype == MAPS else dtype for dtype in descriptor.dtypes)
+        descriptor = replace(descriptor, dtypes=dtypes)
     if isinstance(backend, ObjectStateBackend):
         from firesteel.runtime.state.columnar.table import ColumnTable
 
         backend.get_state(descriptor.as_value_state(), internal=True)
-        restored = cast("StateTable", backend.state_table(descriptor.name))
-        table = ColumnTable(descriptor, restored, clock)
-        backend.replace_table(table)
+        maps = {}
+        for index, map_state in descriptor.map_states().items():
+            backend.get_state(map_state, internal=True)
+            maps[index] = cast("StateTable", backend.state_table(map_state.get_name()))
+        table = ColumnTable(descriptor, cast("StateTable", backend.state_table(descriptor.name)), maps, clock)
+        for each in (table, *table.map_tables):
+            backend.replace_table(each)
         return table
     from firesteel.runtime.state.columnar.rows import StoredRows
 
@@ -89,4 +112,4 @@ def columnar_state(
 
 def empty_columns(dtypes: Sequence[str], count: int) -> list[Any]:
     """Columns with the initial values."""
-    return [np.full(count, None, object) if dtype == "O" else np.zeros(count, dtype) for dtype in dtypes]
+    return [np.full(count, None, object) if dtype in ("O", MAPS) else np.zeros(count, dtype) for dtype in dtypes]

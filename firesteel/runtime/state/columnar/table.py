@@ -11,7 +11,7 @@ from firesteel.runtime.state.api.backend import VOID_NAMESPACE
 from firesteel.runtime.state.api.chunks import encode_chunks
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.runtime.state.columnar.slots import grown, key_slots
-from firesteel.runtime.state.columnar.state import ColumnarKeyedState, ColumnarStateDescriptor, empty_columns
+from firesteel.runtime.state.columnar.state import MAPS, ColumnarKeyedState, ColumnarStateDescriptor, empty_columns
 from firesteel.runtime.state.columnar.values import ColumnValues
 from firesteel.runtime.state.hashmap.state_table import Cleanup, StateTable
 
@@ -26,7 +26,13 @@ class ColumnTable(StateTable, ColumnarKeyedState):
     The synchronous part of a snapshot copies what changed, or everything, out of the arrays.
     """
 
-    def __init__(self, descriptor: ColumnarStateDescriptor, restored: StateTable, clock: Callable[[], int]):
+    def __init__(
+        self,
+        descriptor: ColumnarStateDescriptor,
+        restored: StateTable,
+        restored_maps: Mapping[int, StateTable],
+        clock: Callable[[], int],
+    ):
         super().__init__(descriptor.name, restored.tracked)
         self._clock = clock
         self._ttl = descriptor.ttl_ms
@@ -37,7 +43,12 @@ class ColumnTable(StateTable, ColumnarKeyedState):
         self.columns = empty_columns(descriptor.dtypes, self._slots.capacity)
         self._stamps: Any = np.zeros(self._slots.capacity, np.int64) if self._ttl else None
         self._is_changed = np.zeros(self._slots.capacity, bool)
+        self._in_rows = [index for index, dtype in enumerate(descriptor.dtypes) if dtype != MAPS]
         self._load(restored.namespaces.get(VOID_NAMESPACE, {}))
+        self.map_tables = [MapColumnTable(table.name, self, index) for index, table in restored_maps.items()]
+        """The tables of the columns of maps."""
+        for index, table in restored_maps.items():
+            self._load_maps(self.columns[index], table.namespaces.get(VOID_NAMESPACE, {}))
         self.namespaces = {VOID_NAMESPACE: _Entries(self)}  # type: ignore[dict-item]
 
     # -- the state ------------------------------------------------------------------------------------
@@ -107,22 +118,49 @@ class ColumnTable(StateTable, ColumnarKeyedState):
         if self._ttl:
             self._stamps[: len(rows)] = [stamp for _, stamp in rows]
             rows = [row for row, _ in rows]
-        for column, values in zip(self.columns, zip(*rows, strict=True), strict=True):
-            column[: len(rows)] = np.fromiter(values, column.dtype, len(rows))
+        for index, values in zip(self._in_rows, zip(*rows, strict=True), strict=True):
+            self.columns[index][: len(rows)] = np.fromiter(values, self.columns[index].dtype, len(rows))
+
+    def _load_maps(self, column: Any, entries: Mapping[Any, Any]) -> None:
+        for key, found in entries.items():
+            slot = self._slots.slot_of(key)
+            if slot >= 0:
+                column[slot] = {None if value == (None,) else value: count for value, count in found.items()}
 
     # -- the table of snapshots -----------------------------------------------------------------------
 
     def values_at(self, slots: Any) -> ColumnValues:
         """The entries of some slots."""
-        return ColumnValues([column[slots] for column in self.columns], self._stamps[slots] if self._ttl else None)
+        columns = [self.columns[index][slots] for index in self._in_rows]
+        return ColumnValues(columns, self._stamps[slots] if self._ttl else None)
+
+    def maps_at(self, index: int, slots: Any) -> tuple[list[Any], list[Any]]:
+        """The keys of slots that have entries in a column of maps, and these maps as map states have them."""
+        maps = self.columns[index][slots].tolist()
+        found = [(slot, entries) for slot, entries in zip(slots.tolist(), maps, strict=True) if entries]
+        keys = self._slots.keys_at(np.array([slot for slot, _ in found], np.intp))
+        return keys, [
+            {(None,): entries[None], **{value: count for value, count in entries.items() if value is not None}}
+            if None in entries
+            else entries
+            for _, entries in found
+        ]
+
+    def live(self) -> Any:
+        """The slots of all keys."""
+        return self._slots.live()
+
+    def changed_keys(self) -> tuple[Any, list[Any]]:
+        """The slots that have changed since the last snapshot, and the keys that are gone."""
+        return np.flatnonzero(self._is_changed), [key for key in self._removed if self._slots.slot_of(key) < 0]
 
     def encode_all(self, cleanup: Cleanup | None, now: int) -> Iterator[bytes]:
         return self._encode(self._slots.live())
 
     def encode_changes(self) -> Iterator[bytes]:
-        gone = [key for key in self._removed if self._slots.slot_of(key) < 0]
+        changed, gone = self.changed_keys()
         yield from encode_chunks(self.name, VOID_NAMESPACE, gone, None)
-        yield from self._encode(np.flatnonzero(self._is_changed))
+        yield from self._encode(changed)
 
     def _encode(self, slots: Any) -> Iterator[bytes]:
         return encode_chunks(self.name, VOID_NAMESPACE, self._slots.keys_at(slots), self.values_at(slots))
@@ -141,7 +179,61 @@ class ColumnTable(StateTable, ColumnarKeyedState):
 
     def keys(self) -> list[Any]:
         """All keys."""
-        return self._slots.keys_at(self._slots.live())
+        return self.keys_at(self._slots.live())
+
+    def keys_at(self, slots: Any) -> list[Any]:
+        """The keys of slots."""
+        return self._slots.keys_at(slots)
+
+
+class MapColumnTable(StateTable):
+    """The state table of a column of maps: a map state in snapshots."""
+
+    def __init__(self, name: str, table: ColumnTable, index: int):
+        super().__init__(name, table.tracked)
+        self._table = table
+        self._index = index
+        self.namespaces = {VOID_NAMESPACE: _Maps(table, index)}  # type: ignore[dict-item]
+
+    def encode_all(self, cleanup: Cleanup | None, now: int) -> Iterator[bytes]:
+        return self._encode(self._table.live())
+
+    def encode_changes(self) -> Iterator[bytes]:
+        changed, gone = self._table.changed_keys()
+        if len(changed):
+            # a map may have lost its last entry
+            gone = [*gone, *self._table.keys_at(changed)]
+        yield from encode_chunks(self.name, VOID_NAMESPACE, gone, None)
+        yield from self._encode(changed)
+
+    def _encode(self, slots: Any) -> Iterator[bytes]:
+        return encode_chunks(self.name, VOID_NAMESPACE, *self._table.maps_at(self._index, slots))
+
+    def count(self) -> int:
+        return len(self.namespaces[VOID_NAMESPACE])
+
+    def start_over(self, *, known: bool = False) -> None:
+        """The table of the rows starts over for all."""
+
+
+class _Maps(Mapping[Any, Any]):
+    """The maps as those read them who know state tables."""
+
+    def __init__(self, table: ColumnTable, index: int):
+        self._table = table
+        self._index = index
+
+    def _all(self) -> dict[Any, Any]:
+        return dict(zip(*self._table.maps_at(self._index, self._table.live()), strict=True))
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._all()[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
 
 
 class _Entries(Mapping[Any, Any]):

@@ -160,6 +160,27 @@ class RocksDBValueState(RocksDBState, ValueState[Any]):
             data = self._dump_differently(value)
         self._put(self._row, data + self._trailer)
 
+    def values_of(self, keys: Sequence[Any]) -> list[Any]:
+        """The values of several keys, or None, in one read."""
+        prefix_of, suffix = self._encoder.prefix_of, self._suffix
+        read: Any = self._get
+        found = read([prefix_of(key) + suffix for key in keys]) if keys else []
+        return [None if data is None else _loads(data) for data in found]
+
+    def update_all(self, keys: Sequence[Any], values: Iterable[Any]) -> None:
+        """Replaces the values of several keys in one write; None removes them."""
+        self._key = _NO_KEY
+        encoder = self._encoder
+        rows: list[tuple[bytes, bytes | None]] = []
+        for key, value in zip(keys, values, strict=True):
+            row = encoder.prefix_of(key) + self._suffix
+            if value is None:
+                rows.append((row, None))
+                continue
+            is_told = encoder.is_told and self._is_namespace_told
+            rows.append((row, self._dump(value) + (b"" if is_told else trailer_of((key, self._namespace)))))
+        self._table.change(rows)
+
 
 class RocksDBListState(RocksDBState, ListState[Any]):
     """A list per key: a row for each element, in the order of their numbers."""

@@ -302,6 +302,23 @@ def test_the_state_of_a_key_is_a_tuple_for_those_who_read_it() -> None:
     bench.close()
 
 
+@pytest.mark.parametrize(("kind", "other"), [("hashmap", "rocksdb"), ("rocksdb", "hashmap")])
+def test_distinct_values_are_a_map_state_with_an_entry_for_null(kind: str, other: str) -> None:
+    bench = Workbench(kind, 128, FakeClock())
+    backend = bench.backend()
+    calls = (call("ARRAY_AGG", B, type=t.ArrayType(t.BigIntType()), distinct=True),)
+    spec = GroupAggregateSpec(INPUT, (K,), calls, consumes_retractions=True)
+    running = RunningOperator(spec, backend)
+    running.process(batch_of([_row(b=5), _row(b=5), _row(b=None), _row(b=6)], [0, 0, 0, 0]))
+    handle = bench.snapshot(backend, SnapshotKind.SAVEPOINT)
+    (maps,) = [meta.name for meta in handle.states if meta.kind == "map"]
+    assert {key: dict(stored) for _, key, stored in backend.entries(maps)} == {1: {5: 2, (None,): 1, 6: 1}}
+    restored = RunningOperator(spec, bench.restore([handle], kind=other))
+    changes = restored.process(batch_of([_row(b=5), _row(b=None), _row(b=6)], [DELETE, DELETE, DELETE]))
+    assert changes[-1] == (AFTER, (1, [5]))
+    bench.close()
+
+
 @pytest.mark.parametrize("kind", ["hashmap", "rocksdb"])
 def test_groups_expire_after_their_last_row(kind: str) -> None:
     clock = FakeClock()

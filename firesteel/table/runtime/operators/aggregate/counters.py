@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from firesteel.runtime.state.columnar.state import MAPS
 from firesteel.table.runtime.operators.aggregate.accumulators import Accumulator, Columns, pickled, unpickled
 from firesteel.table.runtime.operators.aggregate.domains import Domain
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
@@ -80,7 +81,7 @@ class ValueCounter:
         return domain.decode(np.fromiter(values, object if domain.has_objects else np.int64, len(values)), is_null)
 
 
-def counters_at(column: Any, slots: Any) -> list[dict[Any, int]]:
+def counters_at(column: Any, slots: Any) -> list[Any]:
     """The counters of slots, new ones where there are none."""
     counters: list[Any] = column[slots].tolist()
     for index, counter in enumerate(counters):
@@ -109,7 +110,7 @@ class _Counters(Accumulator):
 class DistinctFeed(_Counters):
     """Turns rows into those that bring a value for the first time, or take away its last occurrence."""
 
-    dtypes = ("O",)
+    dtypes = (MAPS,)
 
     def __init__(self, types: Sequence[LogicalType]):
         self._counter = ValueCounter(types)
@@ -158,7 +159,7 @@ class DistinctFeed(_Counters):
 class RetractableExtreme(_Counters):
     """The least or greatest value, with the counts of all."""
 
-    dtypes = ("O", "O")
+    dtypes = (MAPS, "O")
 
     def __init__(self, type_: LogicalType, is_max: bool):
         self._domain = Domain(type_)
