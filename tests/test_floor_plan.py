@@ -88,6 +88,7 @@ ORDERS = {
         "formats/csv",
         "connectors/nexmark",
         "connectors/datagen",
+        "connectors/filesystem",
         "translate",
         "environment/planning",
         "environment/results",

@@ -25,7 +25,7 @@ from firesteel.types.logical import RowType
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["AvroParquetReaders", "ParquetColumnarRowInputFormat", "ParquetFile", "ParquetFormat"]
+__all__ = ["AvroParquetReaders", "ParquetColumnarRowInputFormat", "ParquetFile", "ParquetFormat", "ParquetReader"]
 
 _BATCH_ROWS = 16_384
 
@@ -43,7 +43,7 @@ class _Parquet(FileFormat):
 
     def open_split(self, source: SplitInput) -> FormatReader:
         """A reader of one split."""
-        return _ParquetReader(self, source)
+        return ParquetReader(self, source)
 
     def is_splittable(self) -> bool:
         """Between row groups."""
@@ -150,7 +150,7 @@ class _AvroParquetFormat(_Parquet, StreamFormat):
         return "Parquet as Avro records"
 
 
-class _ParquetReader(FormatReader):
+class ParquetReader(FormatReader):
     """Has Arrow decode a row group piece by piece; makes records of a piece when the task takes it."""
 
     def __init__(self, parquet: _Parquet, source: SplitInput) -> None:

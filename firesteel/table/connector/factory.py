@@ -21,6 +21,7 @@ __all__ = ["BUILT_IN", "DynamicTableFactory", "FactoryContext", "check_options",
 BUILT_IN: dict[str, str] = {
     "blackhole": "firesteel.table.connectors.blackhole",
     "datagen": "firesteel.table.connectors.datagen",
+    "filesystem": "firesteel.table.connectors.filesystem",
     "nexmark": "firesteel.table.connectors.nexmark",
     "print": "firesteel.table.connectors.print",
 }
