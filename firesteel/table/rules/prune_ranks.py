@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firesteel.table.plan.nodes import SortKey
+from firesteel.table.plan.nodes import LogicalNode, SortKey
 from firesteel.table.plan.over import Over, OverCall, OverGroup
 from firesteel.table.plan.ranks import Rank, TemporalSort
+from firesteel.table.plan.streaming import Calc
 from firesteel.table.rules.prune_columns import Places, Pruned, prune, prunes
+from firesteel.table.rules.references import references
 
 __all__: list[str] = []
 
@@ -16,12 +18,23 @@ def _moved(order: tuple[SortKey, ...], places: Places) -> tuple[SortKey, ...]:
     return tuple(replace(key, index=places[key.index]) for key in order)
 
 
+def _narrowed(node: LogicalNode, wanted: set[int]) -> Pruned:
+    """The columns that are wanted alone: rows are kept as state."""
+    below, places = prune(node, wanted)
+    kept = sorted(wanted)
+    if not kept or len(below.row_type.fields) == len(kept):
+        return below, places
+    columns = [references(below)[places[column]] for column in kept]
+    calc = Calc(below, tuple(columns), tuple(column.name for column in columns))
+    return calc, {old: new for new, old in enumerate(kept)}
+
+
 @prunes(Rank)
 def _rank(node: Rank, needed: frozenset[int]) -> Pruned:
     number = len(node.input.row_type.fields)
     own = {*node.partition, *(key.index for key in node.order)}
     own |= set() if node.end_column is None else {node.end_column}
-    below, places = prune(node.input, {*needed - {number}, *own})
+    below, places = _narrowed(node.input, {*needed - {number}, *own})
     pruned = replace(
         node,
         input=below,
@@ -43,7 +56,7 @@ def _over(node: Over, needed: frozenset[int]) -> Pruned:
     kept = kept or [0]
     own = {index for group, call in calls for index in (*call.arguments, *group.partition)}
     own |= {key.index for group, _ in calls for key in group.order}
-    below, places = prune(node.input, {index for index in needed if index < width} | own)
+    below, places = _narrowed(node.input, {index for index in needed if index < width} | own)
     groups = [_group(group, [call for of, call in calls if of is group], places) for group in node.groups]
     pruned = Over(below, tuple(group for group in groups if group.calls))
     offset = len(below.row_type.fields)
@@ -60,5 +73,5 @@ def _group(group: OverGroup, calls: list[OverCall], places: Places) -> OverGroup
 
 @prunes(TemporalSort)
 def _temporal_sort(node: TemporalSort, needed: frozenset[int]) -> Pruned:
-    below, places = prune(node.input, {*needed, *(key.index for key in node.order)})
+    below, places = _narrowed(node.input, {*needed, *(key.index for key in node.order)})
     return replace(node, input=below, order=_moved(node.order, places)), places

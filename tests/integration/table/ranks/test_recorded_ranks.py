@@ -45,13 +45,18 @@ TYPES: dict[str, LogicalType] = {
 KINDS = {str(kind): kind for kind in RowKind}
 ANSWERED = [query for query, found in RECORDED.items() if "rows" in found]
 REFUSED = [query for query, found in RECORDED.items() if "error" in found]
-DIFFERENT = {
-    # Flink takes back rows that it has emitted with another kind only if they have a number
+INCONSISTENT = {
+    # Flink does not find rows again that it has emitted without their number
     "SELECT id, n FROM c ORDER BY n LIMIT 3 OFFSET 2",
+    # Flink leaves out UPDATE_BEFORE wherever the first row in ascending order is asked for
+    "SELECT k, v, s FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) rn FROM t) WHERE rn = 1",
+    "SELECT k, v, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts, v) rn FROM u) WHERE rn = 1",
 }
-"""Queries of which Flink's changelog takes back rows that are not there."""
-NOT_YET = ("SUM(n) OVER (PARTITION BY g ORDER BY n)", "ORDER BY v) x", "ORDER BY v ROWS", "DISTINCT x FROM b", "FROM e")
-"""Parts of queries that are refused so far."""
+"""Queries whose changelog in Flink does not fit its results."""
+NOT_YET = ("PARTITION BY g ORDER BY n) x", "PARTITION BY k ORDER BY v) x", "PARTITION BY k ORDER BY v ROWS")
+"""Windows ordered by other columns than time, which are refused so far."""
+ANSWERED = [query for query in ANSWERED if not any(part in query for part in NOT_YET)]
+CONSISTENT = [query for query in ANSWERED if query not in INCONSISTENT]
 
 
 class AnySink(DynamicTableSink):
@@ -127,13 +132,49 @@ def recorded(query: str) -> list[tuple[str, tuple[Any, ...]]]:
     return [(row[0], tuple(row[1:])) for row in RECORDED[query]["rows"]]
 
 
-@pytest.mark.parametrize("query", [query for query in ANSWERED if not any(part in query for part in NOT_YET)])
+@pytest.mark.parametrize("query", CONSISTENT)
 def test_changelogs_are_those_of_flink(query: str) -> None:
+    changes, expected = run(query), recorded(query)
+    if "OVER" in query and "rn" not in query and "QUALIFY R" not in query and "n <=" not in query:
+        # the order of rows of different keys with the same time is any
+        changes, expected = _by_first(changes), _by_first(expected)
+    if "pt DESC" in query:
+        # rows that differ in columns that are not selected
+        changes, expected = _without_repetitions(changes), _without_repetitions(expected)
+    if len(re.findall(r"FROM \w\b", query)) > 1:
+        # so is that of the rows of two tables
+        changes, expected = ([("+I", row) for row in materialized(found)] for found in (changes, expected))
+    assert changes == expected
+
+
+def _without_repetitions(changes: list[tuple[str, tuple[Any, ...]]]) -> list[Any]:
+    kept: list[Any] = []
+    for kind, row in changes:
+        if kind == "+U" and kept[-1] == ("-U", row):
+            kept.pop()
+        else:
+            kept.append((kind, row))
+    return kept
+
+
+def _by_first(changes: list[tuple[str, tuple[Any, ...]]]) -> list[Any]:
+    if "ts" in changes[0][1]:
+        return sorted(changes, key=repr)
+    return sorted(changes, key=lambda change: repr(change[1][0]))
+
+
+@pytest.mark.parametrize("query", [query for query in CONSISTENT if "LIMIT" not in query])
+def test_results_of_batches_in_two_subtasks_are_those_of_flink(query: str) -> None:
+    # what is late depends on what comes together
+    rows = 1 if "ORDER BY ts" in query else 7
+    assert materialized(run(query, 2, mini_batch=True, rows=rows)) == materialized(recorded(query))
+
+
+@pytest.mark.parametrize("query", sorted(INCONSISTENT))
+def test_changelogs_are_consistent_where_those_of_flink_are_not(query: str) -> None:
     changes = run(query)
-    if query in DIFFERENT:
-        assert materialized(changes)
-    else:
-        assert changes == recorded(query)
+    assert materialized(changes) == materialized(run(query, mini_batch=True, rows=5))
+    assert len(changes) > len(materialized(changes)) > 0
 
 
 @pytest.mark.parametrize("query", REFUSED)
