@@ -89,6 +89,8 @@ ORDERS = {
         "connectors/nexmark",
         "connectors/datagen",
         "connectors/filesystem",
+        "connectors/kafka",
+        "connectors/postgres",
         "translate",
         "environment/planning",
         "environment/results",

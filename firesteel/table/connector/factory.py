@@ -22,8 +22,12 @@ BUILT_IN: dict[str, str] = {
     "blackhole": "firesteel.table.connectors.blackhole",
     "datagen": "firesteel.table.connectors.datagen",
     "filesystem": "firesteel.table.connectors.filesystem",
+    "jdbc": "firesteel.table.connectors.postgres.jdbc",
+    "kafka": "firesteel.table.connectors.kafka",
     "nexmark": "firesteel.table.connectors.nexmark",
+    "postgres-cdc": "firesteel.table.connectors.postgres.cdc",
     "print": "firesteel.table.connectors.print",
+    "upsert-kafka": "firesteel.table.connectors.kafka.upsert",
 }
 """The module of each connector; its ``FACTORY`` is the factory."""
 

@@ -90,7 +90,7 @@ class JsonDecoder(Decoder):
 
     def _arrays(self, structs: list[Any]) -> list[Any]:
         fields = self._row_type.fields
-        if not structs:
+        if not structs or not fields:
             return [require_pyarrow("SQL").array([], arrow_type(part.type)) for part in fields]
         if len(fields) == 1:
             columns: Any = [[struct.f0 for struct in structs]]

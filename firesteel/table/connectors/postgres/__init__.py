@@ -1,0 +1,1 @@
+"""The connectors ``jdbc`` and ``postgres-cdc``: tables of PostgreSQL."""

@@ -1,0 +1,96 @@
+"""Tables in Kafka: rows that are written are read again, with keys and metadata."""
+
+from __future__ import annotations
+
+import json
+from uuid import uuid4
+
+import pytest
+
+from firesteel.common.types import RowKind
+from firesteel.table import DataTypes
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.testing.services.kafka_broker import KafkaBroker
+from firesteel.types.logical import RowField, RowType
+from tests.support.table_queries import run_query, sink_of, source_of, write_rows
+
+TYPE = RowType.of(["id", "name"], [DataTypes.BIGINT(), DataTypes.STRING()], nullable=False)
+ROWS = [(1, "a"), (2, None), (3, "c")]
+
+
+def options(kafka: KafkaBroker, topic: str, **others: str) -> dict[str, str]:
+    fixed = {"connector": "kafka", "topic": topic, "properties.bootstrap.servers": kafka.bootstrap_servers}
+    return {**fixed, **others}
+
+
+UPSERT = {"key.format": "json", "value.format": "json"}
+BOUNDED = {"scan.startup.mode": "earliest-offset", "scan.bounded.mode": "latest-offset"}
+
+
+@pytest.fixture
+def topic(kafka: KafkaBroker) -> str:
+    name = f"table-{uuid4().hex[:8]}"
+    kafka.create_topic(name, 2)
+    return name
+
+
+def test_rows_with_keys_and_metadata(kafka, topic):
+    formats = {"key.format": "json", "key.fields": "id", "value.format": "json", "value.fields-include": "EXCEPT_KEY"}
+    write_rows(sink_of(TYPE, options(kafka, topic, **formats)), TYPE, ROWS)
+    source = source_of(TYPE, options(kafka, topic, **formats, **BOUNDED))
+    assert source.is_bounded
+    assert sorted(map(tuple, run_query("SELECT id, name FROM t", {"t": source}))) == ROWS
+    assert sorted(row[0] or "" for row in run_query("SELECT name FROM t", {"t": source})) == ["", "a", "c"]
+    produced = RowType(
+        [*TYPE.fields, RowField("$topic", DataTypes.STRING()), RowField("$offset", DataTypes.BIGINT())], nullable=False
+    )
+    with_metadata = source.with_metadata(["topic", "offset"], produced)
+    found = run_query("SELECT id, `$topic`, `$offset` FROM t WHERE id = 1", {"t": with_metadata})
+    assert list(map(tuple, found)) == [(1, topic, 0)]
+
+
+def test_upserts(kafka, topic):
+    sink = sink_of(TYPE, {**options(kafka, topic, **UPSERT), "connector": "upsert-kafka"}, primary_key=["id"])
+    kinds = [RowKind.INSERT, RowKind.UPDATE_AFTER, RowKind.DELETE]
+    write_rows(sink, TYPE, [(1, "a"), (1, "b"), (1, "b")], kinds, (0,))
+    raw = source_of(
+        {"key": DataTypes.STRING(), "value": DataTypes.STRING()},
+        options(
+            kafka,
+            topic,
+            **{"key.format": "raw", "key.fields": "key", "value.format": "raw", "value.fields-include": "EXCEPT_KEY"},
+            **BOUNDED,
+        ),
+    )
+    assert [(json.loads(key), json.loads(value)) for key, value in run_query("SELECT * FROM t", {"t": raw})] == [
+        ({"id": 1}, {"id": 1, "name": "a"}),
+        ({"id": 1}, {"id": 1, "name": "b"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        ({}, "A format is missing"),
+        ({"format": "json", "scan.startup.mode": "first"}, "Could not parse value 'first'"),
+        ({"format": "json"}, "'properties.group.id' is required"),
+        ({"format": "json", "key.fields": "id"}, "'key.format' is missing"),
+        ({"format": "json", "key.format": "json", "key.fields": "no"}, "Could not find the field 'no'"),
+        ({"format": "json", "topics": "x"}, "Unsupported options:\n\ntopics"),
+        ({"format": "json", "csv.x": "x"}, "Unsupported options:\n\ncsv.x"),
+    ],
+)
+def test_wrong_options(kafka, others, message):
+    with pytest.raises(ValidationError, match=message):
+        source_of(TYPE, options(kafka, "t", **others))
+
+
+def test_wrong_keys(kafka):
+    with pytest.raises(ValidationError, match="doesn't support defining PRIMARY KEY"):
+        source_of(TYPE, options(kafka, "t", format="json", **BOUNDED), primary_key=["id"])
+    with pytest.raises(ValidationError, match="require to define a PRIMARY KEY"):
+        sink_of(
+            TYPE, {**options(kafka, "t"), "connector": "upsert-kafka", "key.format": "json", "value.format": "json"}
+        )
+    with pytest.raises(ValidationError, match="transactional-id-prefix must be specified"):
+        sink_of(TYPE, options(kafka, "t", format="json", **{"sink.delivery-guarantee": "exactly-once"}))
