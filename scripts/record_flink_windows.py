@@ -28,7 +28,8 @@ def main() -> None:
     config.set("table.local-time-zone", tables["zoned"]["zone"])
     with tempfile.TemporaryDirectory() as directory:
         for name, table in tables.items():
-            _create(environment, name, table, Path(directory))
+            rows = tables[table["rows_of"]] if "rows_of" in table else table
+            _create(environment, name, {**rows, **table}, Path(directory))
         recorded = {
             query: _outcome(environment, query) for query in (FOLDER / "queries.sql").read_text("utf-8").splitlines()
         }

@@ -75,6 +75,7 @@ ORDERS = {
         "binder",
         "binder/ddl",
         "rules",
+        "rules/windows",
         "runtime",
         "runtime/operators",
         "runtime/operators/joins",
@@ -111,6 +112,8 @@ UPWARD = {
     ("table/parser/scripts.py", "table/parser/statements"),
     ("table/parser/scripts.py", "table/parser/grammar"),
     ("table/parser/hints.py", "table/parser/statements"),
+    # the order of all rules
+    ("table/rules/optimizer.py", "table/rules/windows"),
     # PyFlink's names of modules
     ("table/statement_set.py", "table/environment"),
     ("table/table.py", "table/environment"),
@@ -153,6 +156,7 @@ PURE = (
     "table/binder/ddl",
     "table/connector",
     "table/rules",
+    "table/rules/windows",
     "table/translate",
 )
 """Folders without I/O, threads and clocks of their own; not their subfolders."""

@@ -8,12 +8,13 @@ from enum import Enum
 from functools import cached_property
 
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.plan.nodes import AggregateCall, Keys, SingleInput
+from firesteel.table.plan.joins import KeyedJoin
+from firesteel.table.plan.nodes import AggregateCall, Keys, LogicalNode, SingleInput, SortKey
 from firesteel.table.plan.time_attributes import is_proctime
 from firesteel.table.plan.window_kinds import SessionWindow, Window
-from firesteel.types.logical import LogicalType, RowField, RowType, TimestampType
+from firesteel.types.logical import BigIntType, LogicalType, RowField, RowType, TimestampType
 
-__all__ = ["WindowAggregate", "WindowColumn", "WindowTableFunction"]
+__all__ = ["WindowAggregate", "WindowColumn", "WindowJoin", "WindowRank", "WindowTableFunction"]
 
 TIMESTAMP = TimestampType(3, nullable=False)
 
@@ -141,3 +142,64 @@ class WindowAggregate(SingleInput):
             parts.append(f"window=[{self.window}, time_col=[{names[self.time]}]]")
         parts += (f"{call.name}=[{call.describe(names)}]" for call in self.calls)
         return f"WindowAggregate({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class WindowJoin(KeyedJoin):
+    """Pairs of rows of the same window with equal keys; the keys are those besides the window."""
+
+    window: Window | None = None
+    time_type: LogicalType | None = None
+    left_bounds: tuple[int, int] = (0, 0)
+    """The columns of the start and the end of windows."""
+    right_bounds: tuple[int, int] = (0, 0)
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return LogicalNode.changelog(self, inputs)
+
+    def describe(self) -> str:
+        return super().describe().replace("(", f"(window=[{self.window}], ", 1)
+
+
+@dataclass(frozen=True)
+class WindowRank(SingleInput):
+    """Of each window and partition, the rows whose number in an order is in a range, when the window is over."""
+
+    window: Window
+    time_type: LogicalType
+    bounds: tuple[int, int]
+    """The columns of the start and the end of windows."""
+    partition: tuple[int, ...]
+    """The columns besides the window."""
+    order: tuple[SortKey, ...]
+    first: int
+    last: int
+    number: str | None = None
+    """The name of the column with the number; None if it is not read."""
+    keeps_last: bool = False
+    """Whether of rows that are equal in the order the last one comes first: that of a deduplication."""
+
+    @cached_property
+    def _type(self) -> RowType:
+        if self.number is None:
+            return self.input.row_type
+        return RowType([*self.input.row_type.fields, RowField(self.number, BigIntType(nullable=False))], nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        partition = frozenset({*self.bounds, *self.partition})
+        if self.first == self.last:
+            return inputs[0] | {partition}
+        return inputs[0] if self.number is None else inputs[0] | {partition | {len(self.input.row_type.fields)}}
+
+    def describe(self) -> str:
+        names = self.row_type.field_names
+        return (
+            f"WindowRank(window=[{self.window}, win_end=[{names[self.bounds[1]]}]], rankType=[ROW_NUMBER], "
+            f"rankRange=[rankStart={self.first}, rankEnd={self.last}], "
+            f"partitionBy=[{', '.join(names[index] for index in self.partition)}], "
+            f"orderBy=[{', '.join(key.describe(names) for key in self.order)}])"
+        )

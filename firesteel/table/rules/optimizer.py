@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from firesteel.table.plan.nodes import LogicalNode
-from firesteel.table.rules import prune_joins, prune_ranks, prune_windows
+from firesteel.table.rules import prune_joins, prune_ranks
 from firesteel.table.rules.filter_sources import filter_sources
 from firesteel.table.rules.merge_calcs import merge_calcs
 from firesteel.table.rules.nested_fields import read_nested_fields
@@ -16,9 +16,10 @@ from firesteel.table.rules.rank_strategy import rank_strategy
 from firesteel.table.rules.set_operations import set_operations
 from firesteel.table.rules.streaming_joins import streaming_joins
 from firesteel.table.rules.temporal_sort import temporal_sort
-from firesteel.table.rules.window_aggregates import window_aggregates
+from firesteel.table.rules.windows import prune
+from firesteel.table.rules.windows.streaming import streaming_windows
 
-__all__ = ["optimize", "prune_joins", "prune_ranks", "prune_windows"]
+__all__ = ["optimize", "prune", "prune_joins", "prune_ranks"]
 
 Rule = Callable[[LogicalNode], LogicalNode]
 
@@ -27,10 +28,10 @@ _EACH_NODE: Sequence[Rule] = (
     push_filters,
     temporal_sort,
     merge_calcs,
-    window_aggregates,
+    rank,
+    streaming_windows,
     streaming_joins,
     merge_calcs,
-    rank,
 )
 """Rules that see a node after its inputs, one after the other."""
 

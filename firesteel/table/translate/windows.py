@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.plan.window_kinds import AlignedWindow
-from firesteel.table.plan.windows import WindowAggregate, WindowTableFunction
+from collections.abc import Callable
+from functools import partial
+
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.table.plan.joins import TRUE
+from firesteel.table.plan.nodes import Join, JoinKind
+from firesteel.table.plan.window_kinds import AlignedWindow, SessionWindow
+from firesteel.table.plan.windows import WindowAggregate, WindowJoin, WindowRank, WindowTableFunction
 from firesteel.table.runtime.operators.windows.aggregate import WindowAggregateSpec
+from firesteel.table.runtime.operators.windows.join import WindowJoinSide, WindowJoinSpec
+from firesteel.table.runtime.operators.windows.rank import WindowRankSpec
+from firesteel.table.runtime.operators.windows.session_operator import SessionAggregateSpec, SessionTableFunctionSpec
 from firesteel.table.runtime.operators.windows.table_function import WindowTableFunctionSpec
 from firesteel.table.translate.basic import rowtime_of
 from firesteel.table.translate.translator import Columns, Translator, translates
@@ -16,8 +24,9 @@ __all__: list[str] = []
 @translates(WindowTableFunction)
 def table_function(node: WindowTableFunction, translator: Translator) -> Columns:
     """Rows with their windows."""
-    if not isinstance(node.window, AlignedWindow):
-        raise ValidationError(f"{node.window} is not supported in streaming queries yet.")
+    if isinstance(node.window, SessionWindow):
+        return _sessions(node, translator, node.partition, node.time, SessionTableFunctionSpec)
+    assert isinstance(node.window, AlignedWindow)
     spec = WindowTableFunctionSpec(
         node.window,
         node.row_type,
@@ -32,8 +41,12 @@ def table_function(node: WindowTableFunction, translator: Translator) -> Columns
 @translates(WindowAggregate)
 def aggregate(node: WindowAggregate, translator: Translator) -> Columns:
     """Results of windows."""
-    if not isinstance(node.window, AlignedWindow):
-        raise ValidationError(f"{node.window} is not supported in streaming queries yet.")
+    retracts = not translator.traits(node.input).mode.is_insert_only
+    if isinstance(node.window, SessionWindow):
+        assert node.time is not None
+        create = partial(SessionAggregateSpec, grouping=node.grouping, calls=node.calls, retracts=retracts)
+        return _sessions(node, translator, node.keys, node.time, create)
+    assert isinstance(node.window, AlignedWindow)
     spec = WindowAggregateSpec(
         node.window,
         node.input.row_type,
@@ -43,9 +56,75 @@ def aggregate(node: WindowAggregate, translator: Translator) -> Columns:
         node.calls,
         node.time,
         node.end,
-        not translator.traits(node.input).mode.is_insert_only,
+        retracts,
         translator.session,
         rowtime_of(node.row_type),
     )
     stream = translator.keyed(translator.translate(node.input), spec.keys)
     return translator.apply(stream, "WindowAggregate", spec)
+
+
+def _sessions(
+    node: WindowTableFunction | WindowAggregate,
+    translator: Translator,
+    keys: tuple[int, ...],
+    time: int,
+    create: Callable[..., OperatorSpec],
+) -> Columns:
+    assert isinstance(node.window, SessionWindow)
+    spec = create(
+        gap=node.window.gap,
+        input_type=node.input.row_type,
+        row_type=node.row_type,
+        time_type=node.time_type,
+        keys=keys,
+        time=time,
+        session=translator.session,
+        rowtime=rowtime_of(node.row_type),
+    )
+    stream = translator.keyed(translator.translate(node.input), keys)
+    return translator.apply(stream, type(node).__name__, spec)
+
+
+@translates(WindowJoin)
+def join(node: WindowJoin, translator: Translator) -> Columns:
+    """Pairs of rows of windows."""
+    assert node.time_type is not None
+    spec = WindowJoinSpec(
+        (
+            WindowJoinSide(node.left.row_type, node.left_keys, node.left_bounds[1]),
+            WindowJoinSide(node.right.row_type, node.right_keys, node.right_bounds[1]),
+        ),
+        node.kind,
+        node.null_safe,
+        node.condition,
+        Join(node.left, node.right, JoinKind.FULL, TRUE).row_type,
+        node.row_type,
+        node.time_type,
+        translator.session,
+        rowtime_of(node.row_type),
+    )
+    left = translator.keyed(translator.translate(node.left), node.left_keys)
+    right = translator.keyed(translator.translate(node.right), node.right_keys)
+    return translator.connect(left, right, "WindowJoin", spec)
+
+
+@translates(WindowRank)
+def rank(node: WindowRank, translator: Translator) -> Columns:
+    """The first rows of windows."""
+    spec = WindowRankSpec(
+        node.input.row_type,
+        node.row_type,
+        node.time_type,
+        node.bounds[1],
+        node.partition,
+        node.order,
+        node.first,
+        node.last,
+        node.number is not None,
+        node.keeps_last,
+        translator.session.local_time_zone,
+        rowtime_of(node.row_type),
+    )
+    stream = translator.keyed(translator.translate(node.input), node.partition)
+    return translator.apply(stream, "WindowRank", spec)

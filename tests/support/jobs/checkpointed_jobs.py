@@ -34,6 +34,7 @@ class SlowSource(Source[Any]):
 
     def __init__(self, source: Source[Any]):
         self.source = source
+        self.emits_columns = source.emits_columns
 
     def get_boundedness(self) -> Any:
         return self.source.get_boundedness()

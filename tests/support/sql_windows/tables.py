@@ -133,7 +133,7 @@ def _source(name: str, table: dict[str, Any]) -> WatermarkedSource:
 
 
 _TABLES = json.loads((RECORDED / "tables.json").read_text("utf-8"))
-SOURCES = {name: _source(name, table) for name, table in _TABLES.items()}
+SOURCES = {name: _source(name, {**_TABLES[table.get("rows_of", name)], **table}) for name, table in _TABLES.items()}
 ZONE: str = _TABLES["zoned"]["zone"]
 
 

@@ -73,8 +73,7 @@ class WindowAggregateOperator(WindowOperator):
         super().__init__(WindowTimes(spec.time_type, spec.session.local_time_zone), spec.is_proctime)
         self._spec = spec
         # the windows of rows that have them are told apart by their ends
-        self._window = TumblingWindow(1) if spec.end is not None else spec.window
-        self._is_attached = spec.end is not None
+        self._window = spec.window if spec.end is None else TumblingWindow(1)
         self._changed: set[int] = set()
         """Slices that are not in the last snapshot as they are."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firesteel.table.plan.windows import WindowAggregate, WindowTableFunction
+from firesteel.table.plan.windows import WindowAggregate, WindowJoin, WindowRank, WindowTableFunction
 from firesteel.table.rules.prune_columns import Pruned, prune, prunes
-from firesteel.table.rules.window_aggregates import moved_calls
+from firesteel.table.rules.prune_joins import prune_keyed_join
+from firesteel.table.rules.windows.aggregates import moved_calls
 
 __all__: list[str] = []
 
@@ -41,3 +42,32 @@ def _aggregate(node: WindowAggregate, needed: frozenset[int]) -> Pruned:
     )
     moved = {index: index for index in range(first)}
     return pruned, {**moved, **{first + old: first + new for new, old in enumerate(kept)}}
+
+
+@prunes(WindowJoin)
+def _join(node: WindowJoin, needed: frozenset[int]) -> Pruned:
+    pruned, left, right, places = prune_keyed_join(node, needed, node.left_bounds, node.right_bounds)
+    assert isinstance(pruned, WindowJoin)
+    joined = replace(
+        pruned,
+        left_bounds=(left[node.left_bounds[0]], left[node.left_bounds[1]]),
+        right_bounds=(right[node.right_bounds[0]], right[node.right_bounds[1]]),
+    )
+    return joined, places
+
+
+@prunes(WindowRank)
+def _rank(node: WindowRank, needed: frozenset[int]) -> Pruned:
+    width = len(node.input.row_type.fields)
+    columns = {index for index in needed if index < width}
+    below, places = prune(node.input, {*columns, *node.bounds, *node.partition, *(key.index for key in node.order)})
+    has_number = node.number is not None and width in needed
+    pruned = replace(
+        node,
+        input=below,
+        bounds=(places[node.bounds[0]], places[node.bounds[1]]),
+        partition=tuple(places[index] for index in node.partition),
+        order=tuple(replace(key, index=places[key.index]) for key in node.order),
+        number=node.number if has_number else None,
+    )
+    return pruned, {**places, width: len(below.row_type.fields)} if has_number else places

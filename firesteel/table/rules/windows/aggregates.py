@@ -1,7 +1,8 @@
 """A grouping by the bounds of windows becomes a window aggregation.
 
 If the windows are those of a window table function below, they are computed from the time attribute, in slices; then
-rows are not repeated. Otherwise the aggregation reads the bounds of the windows in its rows.
+rows are not repeated. Otherwise the aggregation reads the bounds of the windows in its rows. Groups that are not the
+sessions of a session window are those of a regular aggregation, as in Flink.
 
 >>> from firesteel.table.catalog import ObjectIdentifier
 >>> from firesteel.table.plan.nodes import TableScan
@@ -26,7 +27,7 @@ from firesteel.table.plan.streaming import Calc, inputs_of
 from firesteel.table.plan.window_kinds import SessionWindow
 from firesteel.table.plan.windows import WindowAggregate, WindowColumn, WindowTableFunction
 from firesteel.table.rules.references import references
-from firesteel.table.rules.window_properties import WindowProperties, window_properties
+from firesteel.table.rules.windows.properties import WindowProperties, window_properties
 
 __all__ = ["moved_calls", "window_aggregates"]
 
@@ -41,7 +42,10 @@ def window_aggregates(node: LogicalNode) -> LogicalNode:
     grouping = tuple(windows.columns.get(column, column) for column in node.grouping)
     if WindowColumn.START not in grouping or WindowColumn.END not in grouping:
         return node
-    return _sliced(node, grouping) or _attached(node, grouping, windows)
+    found = _sliced(node, grouping)
+    if found is None and not isinstance(windows.window, SessionWindow):
+        found = _attached(node, grouping, windows)
+    return node if found is None else found
 
 
 def _sliced(node: Aggregate, grouping: tuple[int | WindowColumn, ...]) -> LogicalNode | None:
@@ -60,6 +64,7 @@ def _sliced(node: Aggregate, grouping: tuple[int | WindowColumn, ...]) -> Logica
     if any(column >= width for column in read):
         return None
     if isinstance(function.window, SessionWindow) and not _is_session_key(function, grouping, expressions):
+        # sessions of one key, grouped by another
         return None
     time = references(function.input)[function.time]
     chosen = [*(expressions[column] for column in kept), time]
@@ -82,6 +87,8 @@ def _is_session_key(
     function: WindowTableFunction, grouping: Sequence[int | WindowColumn], expressions: Sequence[Expression]
 ) -> bool:
     """Whether rows are grouped by the key of the sessions."""
+    if function.is_group_window:
+        return True
     keys = [expressions[column] for column in grouping if isinstance(column, int)]
     columns = {key.index for key in keys if isinstance(key, InputRef)}
     return len(columns) == len(keys) and columns == set(function.partition)

@@ -10,7 +10,7 @@ from firesteel.table.expressions.nodes import InputRef
 from firesteel.table.plan.nodes import Filter, LogicalNode, Project
 from firesteel.table.plan.streaming import Calc
 from firesteel.table.plan.window_kinds import Window
-from firesteel.table.plan.windows import WindowAggregate, WindowColumn, WindowTableFunction
+from firesteel.table.plan.windows import WindowAggregate, WindowColumn, WindowJoin, WindowRank, WindowTableFunction
 from firesteel.types.logical import LogicalType
 
 __all__ = ["WindowProperties", "has_window_properties", "window_properties"]
@@ -70,6 +70,25 @@ def _table_function(node: WindowTableFunction) -> WindowProperties:
 def _aggregate(node: WindowAggregate) -> WindowProperties:
     kinds = {place: kind for place, kind in enumerate(node.grouping) if isinstance(kind, WindowColumn)}
     return WindowProperties(node.window, node.time_type, kinds)
+
+
+@has_window_properties(WindowJoin)
+def _join(node: WindowJoin) -> WindowProperties:
+    """The columns of the sides whose rows are all there."""
+    assert node.window is not None
+    assert node.time_type is not None
+    columns: dict[int, WindowColumn] = {}
+    bounds = (WindowColumn.START, WindowColumn.END)
+    if not node.kind.keeps_right:
+        columns |= dict(zip(node.left_bounds, bounds, strict=True))
+    if node.has_right and not node.kind.keeps_left:
+        columns |= {node.left_width + index: kind for index, kind in zip(node.right_bounds, bounds, strict=True)}
+    return WindowProperties(node.window, node.time_type, columns)
+
+
+@has_window_properties(WindowRank)
+def _rank(node: WindowRank) -> WindowProperties | None:
+    return window_properties(node.input)
 
 
 @has_window_properties(Filter)
