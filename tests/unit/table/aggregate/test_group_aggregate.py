@@ -116,6 +116,24 @@ def test_partial_results_of_several_subtasks_are_merged(grouping: tuple[int, ...
         assert table.rows == tables(history.changes, grouping, split)
 
 
+def test_batches_with_few_equal_keys_are_not_grouped_locally() -> None:
+    calls = (call("COUNT"), call("SUM", B), call("MAX", B))
+    local = RunningOperator(LocalGroupAggregateSpec(INPUT, (K,), calls))
+    running = RunningOperator(GlobalGroupAggregateSpec(INPUT, (K,), calls))
+    table = Table(1)
+    sizes = []
+    history = [(INSERT, _row(k=key, b=key)) for key in range(600)]
+    history += [(INSERT, _row(k=key % 300, b=-key)) for key in range(600)]
+    for start in (0, 600):
+        local.process(batch_of([row for _, row in history[start : start + 600]]))
+        sizes += map(len, local.batches)
+        for partial in list(local.batches):
+            table.apply(running.process(partial))
+    assert sizes == [600, 600]
+    each = [(calls[0], len), (calls[1], sum), (calls[2], max)]
+    assert table.rows == tables(history, (K,), each)
+
+
 def is_splittable(each: Any, retracts: bool) -> bool:
     return GroupAggregateSpec(INPUT, (), (each,), consumes_retractions=retracts).create_handler().is_splittable
 
