@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from firesteel.table.evaluation.spark_casts import cast_text
 from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal
 from firesteel.table.functions.registry import function
@@ -11,7 +13,11 @@ from firesteel.types.logical import FieldsType
 __all__ = ["spark_text", "spark_type"]
 
 
-def spark_text(expression: Expression) -> str | None:
+Other = Callable[[Expression], str | None]
+"""Prints an expression that belongs to a query: a subquery, or a column of the query around it."""
+
+
+def spark_text(expression: Expression, other: Other | None = None) -> str | None:
     """The expression in Spark SQL with ANSI mode off; None if it has a part that Spark cannot express alike."""
     match expression:
         case Literal():
@@ -19,27 +25,28 @@ def spark_text(expression: Expression) -> str | None:
         case InputRef():
             return f"`{expression.name.replace('`', '``')}`"
         case Call():
-            arguments = [spark_text(argument) for argument in expression.arguments]
+            arguments = [spark_text(argument, other) for argument in expression.arguments]
             if any(argument is None for argument in arguments):
                 return None
             return function(expression.function).spark_text(expression, arguments)  # type: ignore[arg-type]
         case Cast():
-            operand = spark_text(expression.operand)
+            operand = spark_text(expression.operand, other)
             return None if operand is None else cast_text(expression, operand)
         case Case():
-            return _case(expression)
+            return _case(expression, other)
         case FieldAccess():
-            operand = spark_text(expression.operand)
+            operand = spark_text(expression.operand, other)
             assert isinstance(expression.operand.type, FieldsType)
             name = expression.operand.type.field_names[expression.index]
             return None if operand is None else f"{operand}.`{name}`"
-    raise AssertionError(expression)
+    assert other is not None, expression
+    return other(expression)
 
 
-def _case(case: Case) -> str | None:
-    conditions = [spark_text(condition) for condition in case.conditions]
-    results = [spark_text(result) for result in case.results]
-    default = spark_text(case.default)
+def _case(case: Case, other: Other | None) -> str | None:
+    conditions = [spark_text(condition, other) for condition in case.conditions]
+    results = [spark_text(result, other) for result in case.results]
+    default = spark_text(case.default, other)
     if default is None or any(part is None for part in (*conditions, *results)):
         return None
     branches = [f"WHEN {test} THEN {result}" for test, result in zip(conditions, results, strict=True)]

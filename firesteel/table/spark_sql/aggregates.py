@@ -40,7 +40,37 @@ def _average(call: AggregateCall, type_: LogicalType | None, arguments: Sequence
     argument = f"{_distinct(call)}{arguments[0]}"
     if is_integer(type_):
         return f"CAST(SUM({argument}) DIV COUNT({argument}) AS {name})"
+    if isinstance(type_, DecimalType):
+        total = f"SUM({_distinct(call)}CAST({arguments[0]} AS DECIMAL(38, {type_.scale})))"
+        return f"CAST({total} / COUNT({argument}) AS {name})"
     return f"CAST(AVG({argument}) AS {name})" if is_approximate(type_) else None
+
+
+def _of_doubles(function: str) -> Build:
+    """The variance and its root, which both compute from doubles."""
+
+    def build(call: AggregateCall, _type: LogicalType | None, arguments: Sequence[str]) -> str:
+        return f"CAST({function}({_distinct(call)}CAST({arguments[0]} AS DOUBLE)) AS {spark_type(call.type)})"
+
+    return build
+
+
+def _listagg(call: AggregateCall, _type: LogicalType | None, arguments: Sequence[str]) -> str | None:
+    separator = arguments[1] if len(arguments) > 1 else "','"
+    return f"listagg({_distinct(call)}{arguments[0]}, {separator})" if separator.startswith("'") else None
+
+
+def _first(function: str) -> Build:
+    return lambda call, _type, arguments: None if call.distinct else f"{function}({arguments[0]}, true)"
+
+
+def _array(call: AggregateCall, type_: LogicalType | None, arguments: Sequence[str]) -> str | None:
+    """Spark leaves out nulls."""
+    assert type_ is not None
+    if type_.nullable and "IGNORE NULLS" not in call.symbols:
+        return None
+    values = f"collect_list({_distinct(call)}{arguments[0]})"
+    return f"CASE WHEN size({values}) > 0 THEN {values} END"
 
 
 def _distinct(call: AggregateCall) -> str:
@@ -53,6 +83,16 @@ _FUNCTIONS: dict[str, Build] = {
     "MAX": _plain("MAX"),
     "SUM": _sum,
     "AVG": _average,
+    "STDDEV_POP": _of_doubles("stddev_pop"),
+    "STDDEV_SAMP": _of_doubles("stddev_samp"),
+    "STDDEV": _of_doubles("stddev_samp"),
+    "VAR_POP": _of_doubles("var_pop"),
+    "VAR_SAMP": _of_doubles("var_samp"),
+    "VARIANCE": _of_doubles("var_samp"),
+    "LISTAGG": _listagg,
+    "FIRST_VALUE": _first("first"),
+    "LAST_VALUE": _first("last"),
+    "ARRAY_AGG": _array,
 }
 
 
@@ -63,7 +103,10 @@ def aggregate_text(
     build = _FUNCTIONS.get(call.function)
     if build is None:
         return None
+    if call.distinct and is_approximate(types[0]):
+        return None  # Spark takes 0.0 and -0.0 for one value
     if condition is not None:
-        # all of these functions ignore nulls
-        arguments = [f"CASE WHEN {condition} THEN {argument} END" for argument in arguments or ["1"]]
+        # all of these functions ignore nulls of their first argument
+        first, *rest = arguments or ["1"]
+        arguments = [f"CASE WHEN {condition} THEN {first} END", *rest]
     return build(call, types[0] if types else None, arguments)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from firesteel.table.evaluation.spark_text import spark_text, spark_type
-from firesteel.table.expressions.nodes import Expression, Literal, walk
+from firesteel.table.expressions.nodes import Call, Expression, Literal
 from firesteel.table.names import quoted
 from firesteel.table.plan.nodes import (
     Aggregate,
@@ -22,8 +23,9 @@ from firesteel.table.plan.nodes import (
 )
 from firesteel.table.plan.rewriting import named_inputs
 from firesteel.table.plan.streaming import WatermarkAssigner
-from firesteel.table.plan.subqueries import OuterRef, Subquery
+from firesteel.table.plan.subqueries import Exists, InSubquery, OuterRef, ScalarSubquery, Subquery
 from firesteel.table.spark_sql.aggregates import aggregate_text
+from firesteel.types.logical import BooleanType
 
 __all__ = ["SparkQueryPrinter", "UnsupportedInSparkError"]
 
@@ -47,6 +49,9 @@ class SparkQueryPrinter:
 
     def __init__(self, view_of: Callable[[TableScan], str]) -> None:
         self._view_of = view_of
+        self._relations = 0
+        self._filters: list[Expression] = []
+        self._around: list[_Row] = []  # the relations of the queries around a subquery
 
     def print(self, node: LogicalNode) -> str:
         """The query of a plan. Raises UnsupportedInSparkError."""
@@ -59,10 +64,13 @@ class SparkQueryPrinter:
             case Values():
                 return self._values(node)
             case Project():
-                named = zip(self._all(node.expressions, node.input), node.names, strict=True)
-                return f"SELECT {self._list(named) or '1'} FROM {self._below(node.input)}"
+                below, row = self._row(node.input)
+                named = zip([self._text(part, row) for part in node.expressions], node.names, strict=True)
+                return f"SELECT {self._list(named) or '1'} FROM {below}"
             case Filter():
-                return f"SELECT * FROM {self._below(node.input)} WHERE {self._expression(node.condition, node.input)}"
+                below, row = self._row(node.input)
+                self._filters += _filters(named_inputs(node.condition, row.names))
+                return f"SELECT * FROM {below} WHERE {self._text(node.condition, row)}"
             case Aggregate():
                 return self._aggregate(node)
             case Join():
@@ -89,7 +97,7 @@ class SparkQueryPrinter:
         keys = [quoted(fields[index].name) for index in node.grouping]
         texts = list(keys)
         for call in node.calls:
-            arguments = [quoted(fields[index].name) for index in call.arguments]
+            arguments = [_constant(node.input, index) or quoted(fields[index].name) for index in call.arguments]
             condition = None if call.filter is None else quoted(fields[call.filter].name)
             text = aggregate_text(call, [fields[index].type for index in call.arguments], arguments, condition)
             if text is None:
@@ -151,11 +159,64 @@ class SparkQueryPrinter:
     def _expression(self, expression: Expression, node: LogicalNode) -> str:
         return self._text(named_inputs(expression, node.row_type.field_names))
 
-    def _text(self, expression: Expression) -> str:
-        has_query = any(isinstance(part, (Subquery, OuterRef)) for part in walk(expression))
-        text = None if has_query else spark_text(expression)
+    def _row(self, node: LogicalNode) -> tuple[str, _Row]:
+        """A relation in FROM with a name, by which subqueries refer to its columns."""
+        self._relations += 1
+        row = _Row(f"q{self._relations}", tuple(node.row_type.field_names))
+        return f"{self._below(node)} AS {row.alias}", row
+
+    def _text(self, expression: Expression, row: _Row | None = None) -> str:
+        if row is not None:
+            expression = named_inputs(expression, row.names)
+        text = spark_text(expression, lambda part: self._query_part(part, row))
         if text is None:
             raise UnsupportedInSparkError(str(expression))
         # the value of a function may have another precision in Spark
-        name = None if isinstance(expression, Literal) else spark_type(expression.type)
+        is_plain = isinstance(expression, Literal) or isinstance(expression.type, BooleanType)
+        name = None if is_plain else spark_type(expression.type)
         return text if name is None else f"CAST({text} AS {name})"
+
+    def _query_part(self, part: Expression, row: _Row | None) -> str | None:
+        if isinstance(part, OuterRef):
+            if part.depth > len(self._around):
+                return None
+            outer = self._around[-part.depth]
+            return f"{outer.alias}.{quoted(outer.names[part.index])}"
+        if row is None or not isinstance(part, Subquery):
+            return None
+        self._around.append(row)
+        query = self.print(part.query)
+        self._around.pop()
+        match part:
+            case ScalarSubquery():
+                return f"({query})"
+            case Exists():
+                return f"EXISTS ({query})"
+            case InSubquery():
+                if part.type.nullable and part not in self._filters:
+                    return None  # Spark has false where Flink has NULL
+                operands = ", ".join(self._text(operand, row) for operand in part.operands)
+                return f"({operands}) IN ({query})"
+        return None
+
+
+def _filters(condition: Expression) -> list[Expression]:
+    """The conditions IN and NOT IN that all rows have to meet; for these NULL is as good as false."""
+    if isinstance(condition, Call) and condition.function == "AND":
+        return [found for part in condition.arguments for found in _filters(part)]
+    if isinstance(condition, Call) and condition.function == "NOT":
+        condition = condition.arguments[0]
+    return [condition] if isinstance(condition, InSubquery) else []
+
+
+class _Row(NamedTuple):
+    """A relation of a FROM clause: its name and the names of its columns."""
+
+    alias: str
+    names: tuple[str, ...]
+
+
+def _constant(node: LogicalNode, index: int) -> str | None:
+    """A column that is a literal: Spark's functions take some arguments only as such."""
+    column = node.expressions[index] if isinstance(node, Project) else None
+    return spark_text(column) if isinstance(column, Literal) else None

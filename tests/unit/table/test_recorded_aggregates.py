@@ -202,11 +202,11 @@ def problem(entry: Recorded) -> str | None:
     return None
 
 
-def close(left: Sequence[Any], right: Sequence[Any]) -> bool:
+def close(left: Sequence[Any], right: Sequence[Any], relative: float = 1e-12) -> bool:
     if [value is None for value in left] != [value is None for value in right]:
         return False
     numbers = [[float(value) for value in values if value is not None] for values in (left, right)]
-    return numbers[0] == pytest.approx(numbers[1], rel=1e-12, nan_ok=True)
+    return numbers[0] == pytest.approx(numbers[1], rel=relative, nan_ok=True)
 
 
 @pytest.mark.parametrize("function_name", sorted({sql.split("(")[0] for sql in recorded()}))
