@@ -75,6 +75,7 @@ ORDERS = {
         "binder",
         "binder/ddl",
         "rules",
+        "rules/joins",
         "rules/windows",
         "runtime",
         "runtime/operators",
@@ -119,6 +120,8 @@ UPWARD = {
     ("table/table.py", "table/environment"),
     ("table/table_environment.py", "table/environment"),
     ("table/table_result.py", "table/environment/results"),
+    # the order of all rules
+    ("table/rules/optimizer.py", "table/rules/joins"),
 }
 """Imports against the order."""
 
@@ -156,6 +159,7 @@ PURE = (
     "table/binder/ddl",
     "table/connector",
     "table/rules",
+    "table/rules/joins",
     "table/rules/windows",
     "table/translate",
 )

@@ -8,21 +8,28 @@ from sqlglot import exp
 
 from firesteel.table.binder.calls import call
 from firesteel.table.binder.conditional import CONDITIONAL
+from firesteel.table.binder.join_hints import NO_HINTS, JoinHints
 from firesteel.table.binder.places import place_of
 from firesteel.table.binder.query_expressions import BindQuery, QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
 from firesteel.table.binder.window_functions import WINDOW_FUNCTIONS, bind_window_function
+from firesteel.table.connector.lookups import LookupOptions
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, Literal
 from firesteel.table.parser import nodes
-from firesteel.table.plan.nodes import Join, JoinKind, LogicalNode, Project
-from firesteel.types.logical import BooleanType
+from firesteel.table.plan.correlates import Unnest, element_columns
+from firesteel.table.plan.joins import HintedJoin
+from firesteel.table.plan.nodes import Filter, Join, JoinKind, LogicalNode, Project, Values
+from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
+from firesteel.table.plan.time_joins import TemporalTableJoin
+from firesteel.types.logical import BooleanType, RowType
 
 __all__ = ["FromClause", "FromClauseBinder"]
 
 COALESCE = CONDITIONAL["COALESCE"]
 TRUE = Literal(BooleanType(nullable=False), True)
+ONE_ROW = Values(RowType([], nullable=False), ((),))
 ResolveTable = Callable[[Sequence[str], tuple[tuple[str, str], ...]], LogicalNode]
 """The relation of a name in a catalog, with the options of a hint."""
 CreateBinder = Callable[[QueryScope], QueryExpressionBinder]
@@ -31,9 +38,11 @@ CreateBinder = Callable[[QueryScope], QueryExpressionBinder]
 class FromClause:
     """A relation and the scope of its columns."""
 
-    def __init__(self, node: LogicalNode, scope: QueryScope) -> None:
+    def __init__(self, node: LogicalNode, scope: QueryScope, name: str | None = None) -> None:
         self.node = node
         self.scope = scope
+        self.name = name
+        """Of a table, its name or alias."""
 
 
 class FromClauseBinder:
@@ -46,7 +55,9 @@ class FromClauseBinder:
         create_binder: CreateBinder,
         outer: QueryScope | None,
         sql: str,
+        hints: JoinHints = NO_HINTS,
     ) -> None:
+        self._hints = hints
         self._resolve_table = resolve_table
         self._bind_query = bind_query
         self._create_binder = create_binder
@@ -61,12 +72,23 @@ class FromClauseBinder:
             left = self._join(left, join)
         return left
 
+    def bind_all(self, first: exp.Expression, joins: Sequence[exp.Join]) -> FromClause:
+        """The whole clause; hints name tables in it."""
+        bound = self.bind(first, joins)
+        self._hints.check(self._aliases)
+        return bound
+
     # -- tables ------------------------------------------------------------------------------------------------
 
-    def _table(self, node: exp.Expression) -> FromClause:
-        for clause, name in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("system_time", "FOR SYSTEM_TIME AS OF")):
+    def _table(self, node: exp.Expression, in_join: bool = False) -> FromClause:
+        for clause, name in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT")):
             if node.args.get(clause):
                 raise ValidationError(f"{name} is not supported yet.")
+        if node.args.get("system_time") and not in_join:
+            raise ValidationError(
+                "Temporal table join currently only supports 'FOR SYSTEM_TIME AS OF' left table's time attribute field",
+                hint="Join the table to one that has a time attribute.",
+            )
         if isinstance(node, nodes.JoinTree):
             return self.bind(node.this, node.args["joins"])
         if isinstance(node, exp.Table):
@@ -77,6 +99,8 @@ class FromClauseBinder:
             return self._named(inner, node.args.get("alias"), None)
         if isinstance(node, nodes.TableFunction) and node.this.function_name in WINDOW_FUNCTIONS:
             return self._named(self._window_function(node.this), node.args.get("alias"), None)
+        if isinstance(node, exp.Unnest):
+            return self._unnest(node, FromClause(ONE_ROW, QueryScope((), self._outer)), None)
         raise ValidationError(f"{_CLAUSES.get(type(node), type(node).__name__)} in FROM is not supported yet.")
 
     def _found(self, node: exp.Table, path: Sequence[str]) -> LogicalNode:
@@ -105,12 +129,15 @@ class FromClauseBinder:
                 raise ValidationError(f"Duplicate relation name '{name}' in FROM clause.", hint="Give one an alias.")
             self._aliases.add(name)
         fields = node.row_type.fields
-        return FromClause(node, QueryScope((ScopeColumn(part.name, part.type, name) for part in fields), self._outer))
+        found = (ScopeColumn(part.name, part.type, name) for part in fields)
+        return FromClause(node, QueryScope(found, self._outer), name)
 
     # -- joins -------------------------------------------------------------------------------------------------
 
     def _join(self, left: FromClause, join: exp.Join) -> FromClause:
-        right = self._table(join.this)
+        if isinstance(join.this, exp.Unnest):
+            return self._unnest(join.this, left, join)
+        right = self._table(join.this, in_join=True)
         kind = JoinKind(join.side or "INNER")
         is_cross = join.args.get("kind") == "CROSS"
         using = self._using(left, right, join)
@@ -130,13 +157,53 @@ class FromClauseBinder:
             pair = (_only(left.scope, name, 0), _only(right.scope, name, len(left.scope.columns)))
             equal = call("EQUALS", pair)
             condition = equal if condition is TRUE else call("AND", [condition, equal])
-        node = Join(left.node, right.node, kind, condition)
+        time = join.this.args.get("system_time")
+        ttls = (self._hints.ttl_ms(left.name), self._hints.ttl_ms(right.name))
+        node: LogicalNode = Join(left.node, right.node, kind, condition)
+        if ttls != (None, None):
+            node = HintedJoin(left.node, right.node, kind, condition, *ttls)
+        if time is not None:
+            column = self._create_binder(left.scope).bind(time)
+            lookup = self._hints.lookup(right.name)
+            node = temporal_table_join(left.node, right.node, kind, condition, column, lookup)
         columns = zip(scope.columns, node.row_type.fields, strict=True)
         typed = [ScopeColumn(column.name, part.type, column.table) for column, part in columns]
         result = QueryScope(typed, self._outer, left.scope.merged)
         for name in using:
             result.merged[name] = _merged(left.scope, right.scope, result, name, kind)
         return FromClause(node, result)
+
+    def _unnest(self, node: exp.Unnest, left: FromClause, join: exp.Join | None) -> FromClause:
+        """The elements of a collection, which may be a column of a table before it."""
+        (argument,) = node.expressions
+        collection = self._create_binder(left.scope).bind(argument)
+        with_ordinality = bool(node.args.get("offset"))
+        elements = element_columns(collection.type, with_ordinality)
+        if elements is None:
+            raise ValidationError(
+                f"UNNEST takes an ARRAY, a MAP or a MULTISET, but '{collection}' is of type "
+                f"{collection.type.as_summary_string()}."
+            )
+        alias = node.args.get("alias")
+        table, names = (None, []) if alias is None else (alias.name or None, [name.name for name in alias.columns])
+        if names and len(names) != len(elements.fields):
+            raise ValidationError(f"'{table}' has {len(elements.fields)} columns, but its alias names {len(names)}.")
+        if names:
+            elements = RowType.of(names, [part.type for part in elements.fields], nullable=False)
+        keeps_rows = join is not None and join.side == "LEFT"
+        if join is not None and join.side not in ("", "LEFT"):
+            raise ValidationError(f"A {join.side} JOIN with UNNEST is not supported.", hint="Write CROSS or LEFT JOIN.")
+        result: LogicalNode = Unnest(left.node, collection, elements, with_ordinality, keeps_rows)
+        added = result.row_type.fields[len(left.scope.columns) :]
+        columns = [ScopeColumn(own.name, part.type, table) for own, part in zip(elements.fields, added, strict=True)]
+        scope = QueryScope((*left.scope.columns, *columns), self._outer, left.scope.merged)
+        on = None if join is None else join.args.get("on")
+        condition = None if on is None else self._create_binder(scope).bind_condition(on, "ON")
+        if condition is not None and condition != TRUE:
+            if keeps_rows:
+                raise ValidationError("Only ON TRUE is supported for a LEFT JOIN with UNNEST.")
+            result = Filter(result, condition)
+        return FromClause(result, scope)
 
     def _using(self, left: FromClause, right: FromClause, join: exp.Join) -> list[str]:
         if join.args.get("method") == "NATURAL":
@@ -149,8 +216,25 @@ _CLAUSES: dict[type[exp.Expression], str] = {
     nodes.TableFunction: "A table function",
     nodes.MatchRecognize: "MATCH_RECOGNIZE",
     exp.Lateral: "LATERAL",
-    exp.Unnest: "UNNEST",
 }
+
+
+def temporal_table_join(
+    left: LogicalNode,
+    right: LogicalNode,
+    kind: JoinKind,
+    condition: Expression,
+    time: Expression,
+    lookup: LookupOptions,
+) -> LogicalNode:
+    """The join of rows with the version of a table at their time."""
+    if kind not in (JoinKind.INNER, JoinKind.LEFT):
+        raise ValidationError(f"Temporal table join doesn't support {kind.value} join: only INNER and LEFT.")
+    if not isinstance(time, InputRef) or not (is_rowtime(time.type) or is_proctime(time.type)):
+        raise ValidationError(
+            "Temporal table join currently only supports 'FOR SYSTEM_TIME AS OF' left table's time attribute field"
+        )
+    return TemporalTableJoin(left, right, kind, condition, time.index, lookup)
 
 
 def renamed(node: LogicalNode, columns: Sequence[str], table: str) -> LogicalNode:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.from_clause import FromClause, FromClauseBinder, ResolveTable, renamed
+from firesteel.table.binder.join_hints import JoinHints
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.select import Rows, SelectBinder, sort_key, sort_ordinal
@@ -19,6 +20,7 @@ from firesteel.table.functions.signatures import illegal_null
 from firesteel.table.inference.common_type import common_type
 from firesteel.table.inference.families import is_null
 from firesteel.table.parser import nodes
+from firesteel.table.parser.hints import hints_of_query
 from firesteel.table.plan.nodes import LogicalNode, Project, SetKind, SetOperation, Sort, Values
 from firesteel.types.logical import LogicalType, RowType
 
@@ -102,8 +104,9 @@ class QueryBinder:
             one_row = Values(RowType([], nullable=False), ((),))
             source = FromClause(one_row, QueryScope((), outer))
         else:
-            tables = FromClauseBinder(self._resolve, self.bind, self._binder, outer, self._sql)
-            source = tables.bind(from_.this, select.args.get("joins") or ())
+            hints = JoinHints.of(hints_of_query(select))
+            tables = FromClauseBinder(self._resolve, self.bind, self._binder, outer, self._sql, hints)
+            source = tables.bind_all(from_.this, select.args.get("joins") or ())
         return SelectBinder(select, source, self._binder(source.scope)).bind(order)
 
     def _binder(self, scope: QueryScope) -> QueryExpressionBinder:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.lookups import LookupCacheOptions
 from firesteel.table.expressions.nodes import Expression
 from firesteel.types.logical import RowType
 
@@ -97,6 +98,11 @@ class ScanTableSource(DynamicTableSource):
 
 class LookupTableSource(DynamicTableSource):
     """A source that finds rows by keys, for lookup joins."""
+
+    @property
+    def lookup_cache(self) -> LookupCacheOptions | None:
+        """The cache of the rows that were found, from the options of the table; None for none."""
+        return None
 
     @abstractmethod
     def create_lookup(self, key_columns: Sequence[int]) -> LookupFunction:

@@ -15,9 +15,18 @@ from firesteel.table.plan.nodes import NO_KEYS, Join, JoinKind, Keys, LogicalNod
 from firesteel.table.plan.time_attributes import without_time_attributes
 from firesteel.types.logical import BooleanType, RowType
 
-__all__ = ["TRUE", "KeyedJoin", "StreamingJoin", "keys_of"]
+__all__ = ["TRUE", "HintedJoin", "KeyedJoin", "StreamingJoin", "keys_of"]
 
 TRUE = Literal(BooleanType(nullable=False), True)
+
+
+@dataclass(frozen=True)
+class HintedJoin(Join):
+    """A join with a STATE_TTL hint."""
+
+    left_ttl_ms: int | None = None
+    """Time that rows of the left side are kept after they were written; None for that of the session."""
+    right_ttl_ms: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from firesteel.table.plan.nodes import LogicalNode
-from firesteel.table.rules import prune_joins, prune_ranks
+from firesteel.table.rules import prune_ranks
 from firesteel.table.rules.filter_sources import filter_sources
+from firesteel.table.rules.joins import prune_joins
+from firesteel.table.rules.joins.streaming_joins import streaming_joins
+from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
+from firesteel.table.rules.joins.temporal_joins import temporal_joins
 from firesteel.table.rules.merge_calcs import merge_calcs
 from firesteel.table.rules.nested_fields import read_nested_fields
 from firesteel.table.rules.prune_columns import prune_columns
@@ -14,7 +18,6 @@ from firesteel.table.rules.push_filters import push_filters
 from firesteel.table.rules.rank import rank
 from firesteel.table.rules.rank_strategy import rank_strategy
 from firesteel.table.rules.set_operations import set_operations
-from firesteel.table.rules.streaming_joins import streaming_joins
 from firesteel.table.rules.temporal_sort import temporal_sort
 from firesteel.table.rules.windows import prune
 from firesteel.table.rules.windows.streaming import streaming_windows
@@ -32,12 +35,14 @@ _EACH_NODE: Sequence[Rule] = (
     streaming_windows,
     streaming_joins,
     merge_calcs,
+    temporal_joins,
 )
 """Rules that see a node after its inputs, one after the other."""
 
 
 def optimize(root: LogicalNode) -> LogicalNode:
     """The plan as it is translated."""
+    root = subqueries_to_joins(root)
     for rule in _EACH_NODE:
         root = _applied(rule, root)
     root = prune_columns(_applied(filter_sources, root))

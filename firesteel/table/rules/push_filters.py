@@ -103,7 +103,7 @@ def _join(node: Join, above: list[Expression]) -> LogicalNode:
     places = {index: index - width for index in range(width, total)}
     left = filtered(node.left, to_left)
     right = filtered(node.right, [moved_inputs(part, places) for part in to_right])
-    joined = Join(left, right, kind, conjunction(inside) or TRUE)
+    joined = replace(node, left=left, right=right, kind=kind, condition=conjunction(inside) or TRUE)
     if joined == node and not above:
         return node
     rest = conjunction(remain)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
+
+from firesteel.common.errors import FiresteelWarning
 from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.source import LookupTableSource, ScanTableSource
 from firesteel.table.plan.joins import StreamingJoin
+from firesteel.table.plan.lookup_joins import LookupJoin
+from firesteel.table.plan.nodes import JoinKind, LogicalNode, TableScan, walk
+from firesteel.table.plan.time_joins import IntervalJoin, TemporalJoin
+from firesteel.table.runtime.operators.joins.interval import SqlIntervalJoinSpec
+from firesteel.table.runtime.operators.joins.lookup import LookupJoinSpec
 from firesteel.table.runtime.operators.joins.regular import RegularJoinSpec
 from firesteel.table.runtime.operators.joins.sides import JoinSide
+from firesteel.table.runtime.operators.joins.temporal import TemporalJoinSpec
+from firesteel.table.translate.basic import rowtime_of
 from firesteel.table.translate.translator import Columns, Translator, translates
+from firesteel.types.logical import RowType
 
-__all__ = ["streaming_join"]
+__all__ = ["interval_join", "lookup_join", "streaming_join", "temporal_join"]
 
 
 @translates(StreamingJoin)
@@ -26,7 +38,21 @@ def streaming_join(node: StreamingJoin, translator: Translator) -> Columns:
 def _side(node: StreamingJoin, index: int, translator: Translator) -> JoinSide:
     below, keys = ((node.left, node.left_keys), (node.right, node.right_keys))[index]
     mode: ChangelogMode = translator.traits(below).mode
-    return JoinSide(below.row_type, keys, _unique_key(node, index), 0, mode.is_insert_only)
+    hint = (node.left_ttl_ms, node.right_ttl_ms)[index]
+    ttl_ms = translator.state_ttl_ms if hint is None else hint
+    if not ttl_ms and mode.is_insert_only and _is_unbounded(below):
+        warnings.warn(
+            f"The state of {node.describe()} grows for ever: it keeps all rows of its {('left', 'right')[index]} side. "
+            "Set 'table.exec.state.ttl', or a STATE_TTL hint, if older rows need not be joined.",
+            FiresteelWarning,
+            stacklevel=2,
+        )
+    return JoinSide(below.row_type, keys, _unique_key(node, index), ttl_ms, mode.is_insert_only)
+
+
+def _is_unbounded(node: LogicalNode) -> bool:
+    sources = (below.source for below in walk(node) if isinstance(below, TableScan))
+    return any(isinstance(source, ScanTableSource) and not source.is_bounded for source in sources)
 
 
 def _unique_key(node: StreamingJoin, index: int) -> tuple[int, ...] | None:
@@ -36,3 +62,69 @@ def _unique_key(node: StreamingJoin, index: int) -> tuple[int, ...] | None:
         return None
     smallest = min(keys, key=lambda key: (len(key), sorted(key)))
     return tuple(sorted(smallest - set((node.left_keys, node.right_keys)[index])))
+
+
+@translates(IntervalJoin)
+def interval_join(node: IntervalJoin, translator: Translator) -> Columns:
+    """A join by key and time."""
+    spec = SqlIntervalJoinSpec(
+        node.left.row_type,
+        node.right.row_type,
+        (node.left_keys, node.right_keys),
+        node.null_safe,
+        (node.left_time, node.right_time),
+        node.lower_ms,
+        node.upper_ms,
+        node.is_event_time,
+        node.kind,
+        node.condition,
+        node.row_type,
+        rowtime_of(node.row_type),
+        translator.session,
+    )
+    left = translator.keyed(translator.translate(node.left), node.left_keys)
+    right = translator.keyed(translator.translate(node.right), node.right_keys)
+    return translator.connect(left, right, "IntervalJoin", spec)
+
+
+@translates(TemporalJoin)
+def temporal_join(node: TemporalJoin, translator: Translator) -> Columns:
+    """A join with the versions of a table."""
+    spec = TemporalJoinSpec(
+        node.left.row_type,
+        node.right.row_type,
+        (node.left_keys, node.right_keys),
+        (node.left_time, node.right_time),
+        node.kind is JoinKind.LEFT,
+        node.condition,
+        node.row_type,
+        rowtime_of(node.row_type),
+        translator.session,
+    )
+    left = translator.keyed(translator.translate(node.left), node.left_keys)
+    right = translator.keyed(translator.translate(node.right), node.right_keys)
+    return translator.connect(left, right, "TemporalJoin", spec)
+
+
+@translates(LookupJoin)
+def lookup_join(node: LookupJoin, translator: Translator) -> Columns:
+    """A join with rows that are looked up."""
+    source: object = node.scan.source
+    assert isinstance(source, LookupTableSource)
+    types = [expression.type for expression in node.projection]
+    spec = LookupJoinSpec(
+        source.create_lookup([column for column, _ in node.keys]),
+        tuple(value for _, value in node.keys),
+        node.input.row_type,
+        RowType.of(node.names, types, nullable=False),
+        node.projection,
+        node.filter,
+        node.condition,
+        node.kind is JoinKind.LEFT,
+        node.row_type,
+        rowtime_of(node.row_type),
+        node.options,
+        source.lookup_cache,
+        translator.session,
+    )
+    return translator.apply(translator.translate(node.input), "LookupJoin", spec)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from firesteel.table.plan.nodes import Join, LogicalNode
 from firesteel.table.plan.windows import WindowColumn, WindowJoin
 from firesteel.table.rules.conjunctions import conjunction
-from firesteel.table.rules.streaming_joins import EquiCondition, equi_condition
+from firesteel.table.rules.joins.streaming_joins import EquiCondition, equi_condition
 from firesteel.table.rules.windows.properties import WindowProperties, window_properties
 
 __all__ = ["window_joins"]

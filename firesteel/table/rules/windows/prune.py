@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firesteel.table.plan.windows import WindowAggregate, WindowJoin, WindowRank, WindowTableFunction
+from firesteel.table.rules.joins.prune_joins import prune_keyed_join
 from firesteel.table.rules.prune_columns import Pruned, prune, prunes
-from firesteel.table.rules.prune_joins import prune_keyed_join
 from firesteel.table.rules.windows.aggregates import moved_calls
 
 __all__: list[str] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,7 +10,7 @@ from firesteel.api.state import ValueStateDescriptor
 from firesteel.common.typeinfo import Types
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE, KeyedStateBackend, ObjectStateBackend
 
-__all__ = ["KeyedObjects", "keyed_objects"]
+__all__ = ["KeyedObjects", "ObjectTableState", "keyed_objects"]
 
 
 class KeyedObjects:
@@ -53,13 +53,13 @@ class KeyedObjects:
                 self.store(key, value)
 
 
-class _ObjectTable(KeyedObjects):
+class ObjectTableState(KeyedObjects):
     """The objects are in a dictionary of the backend."""
 
-    def __init__(self, backend: ObjectStateBackend, descriptor: ValueStateDescriptor):
-        super().__init__(backend, descriptor)
-        self._table = backend.state_table(self._name)
-        self._entries: dict[Any, Any] = self._table.namespaces[VOID_NAMESPACE]
+    def __init__(self, backend: ObjectStateBackend, name: str):
+        super().__init__(backend, _descriptor(name))
+        self._table = backend.state_table(name)
+        self.entries: dict[Any, Any] = self._table.namespaces[VOID_NAMESPACE]
         self._tracked = self._table.tracked
         self._changed: set[Any] = set()
         if self._tracked:
@@ -70,23 +70,31 @@ class _ObjectTable(KeyedObjects):
         self._changed = self._table.changed(VOID_NAMESPACE)
 
     def load(self, keys: Sequence[Any]) -> list[Any]:
-        return list(map(self._entries.get, keys))
+        return list(map(self.entries.get, keys))
 
     def store(self, key: Any, value: Any) -> None:
         if value:
-            self._entries[key] = value
+            self.entries[key] = value
         else:
-            self._entries.pop(key, None)
+            self.entries.pop(key, None)
         if self._tracked:
             self._changed.add(key)
 
+    def mark_changed(self, keys: Iterable[Any]) -> None:
+        """Objects of these keys were changed in ``entries``."""
+        if self._tracked:
+            self._changed.update(keys)
+
     def keys(self) -> Iterator[Any]:
-        return iter(list(self._entries))
+        return iter(list(self.entries))
 
 
 def keyed_objects(backend: KeyedStateBackend, name: str) -> KeyedObjects:
     """The state of a name, with what was restored."""
-    descriptor: ValueStateDescriptor = ValueStateDescriptor(name, Types.PICKLED_BYTE_ARRAY())
     if isinstance(backend, ObjectStateBackend):
-        return _ObjectTable(backend, descriptor)
-    return KeyedObjects(backend, descriptor)
+        return ObjectTableState(backend, name)
+    return KeyedObjects(backend, _descriptor(name))
+
+
+def _descriptor(name: str) -> ValueStateDescriptor:
+    return ValueStateDescriptor(name, Types.PICKLED_BYTE_ARRAY())

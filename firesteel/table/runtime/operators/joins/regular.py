@@ -14,26 +14,26 @@ from firesteel.table.evaluation.row_codegen import compile_row
 from firesteel.table.expressions.nodes import Expression
 from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import JoinKind
+from firesteel.table.runtime.operators.joins.insert_only import InsertOnlyJoinOperator
+from firesteel.table.runtime.operators.joins.output import Pairs
 from firesteel.table.runtime.operators.joins.sides import (
     ASSOCIATIONS,
     COUNT,
     ROW,
+    STATES,
     WRITTEN,
     JoinSide,
     Record,
     Records,
 )
 from firesteel.table.runtime.operators.keyed_objects import keyed_objects
-from firesteel.table.runtime.operators.rows import RowCodec, record_batch
-from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowType
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
-__all__ = ["STATES", "RegularJoinOperator", "RegularJoinSpec", "has_null_key"]
+__all__ = ["RegularJoinOperator", "RegularJoinSpec", "has_null_key"]
 
-STATES = ("left-records", "right-records")
 _INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = range(4)
 _MIN_SWEPT = 16
 """Keys whose expired rows are removed with each batch, at least."""
@@ -53,17 +53,12 @@ class RegularJoinSpec(OperatorSpec):
     row_type: RowType
     session: Session
 
-    def create(self, runtime: OperatorRuntime) -> RegularJoinOperator:
+    def create(self, runtime: OperatorRuntime) -> RegularJoinOperator | InsertOnlyJoinOperator:
         """Returns a new operator for one subtask."""
+        is_inner = self.kind is JoinKind.INNER
+        if is_inner and runtime.keeps_objects and self.left.only_grows and self.right.only_grows:
+            return InsertOnlyJoinOperator(self)
         return RegularJoinOperator(self)
-
-
-class Changes:
-    """Rows that are emitted: their kinds, and the rows of both sides of which they are made."""
-
-    def __init__(self) -> None:
-        self.kinds: list[int] = []
-        self.rows: tuple[list[Any], list[Any]] = ([], [])
 
 
 class RegularJoinOperator(TwoInputColumnOperator):
@@ -83,9 +78,8 @@ class RegularJoinOperator(TwoInputColumnOperator):
         self._is_outer = (spec.kind.keeps_left, spec.kind.keeps_right)
         # whose records count the rows they are joined with
         self._counts = self._is_outer if self._has_right else (True, False)
-        self._codecs = tuple(RowCodec(side.row_type) for side in self._sides)
+        self._out = Pairs(spec.left.row_type, spec.right.row_type, spec.row_type)
         self._identities = tuple(side.identity() for side in self._sides)
-        self._schema = columns_schema(spec.row_type)
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
@@ -105,14 +99,15 @@ class RegularJoinOperator(TwoInputColumnOperator):
         keys = list(map(state_key, values))
         is_null = [has_null_key(value, self._null_safe) for value in values]
         own_state, other_state = self._records[side], self._records[1 - side]
-        own: list[Records] = [{} if found is None else found for found in own_state.load(keys)]
-        other: list[Records] = [
-            {} if found is None or null else found for found, null in zip(other_state.load(keys), is_null, strict=True)
-        ]
         now = self.context.processing_time() if self._sides[0].ttl_ms or self._sides[1].ttl_ms else 0
+        own = [self._kept(side, found, now) for found in own_state.load(keys)]
+        other = [
+            {} if null else self._kept(1 - side, found, now)
+            for found, null in zip(other_state.load(keys), is_null, strict=True)
+        ]
         changed: set[int] = set()
-        changes = Changes()
-        rows = self._codecs[side].decode(batch.data)
+        changes = self._out
+        rows = changes.codecs[side].decode(batch.data)
         kinds = [_INSERT] * len(rows) if batch.kinds is None else batch.kinds.tolist()
         join = self._join if self._has_right else (self._test_left, self._test_right)[side]
         for row, kind, code in zip(rows, kinds, codes.tolist(), strict=True):
@@ -127,19 +122,20 @@ class RegularJoinOperator(TwoInputColumnOperator):
                 if code in changed:
                     other_state.store(key, other[code])
         self._expire(now, len(keys))
-        self._emit_changes(changes)
+        result = changes.take()
+        if result is not None:
+            self.emit(result)
 
-    def _emit_changes(self, changes: Changes) -> None:
-        if not changes.kinds:
-            return
-        import numpy as np
-
-        kinds = np.array(changes.kinds, np.int8)
-        arrays = self._codecs[0].arrays(changes.rows[0])
-        if self._has_right:
-            arrays += self._codecs[1].arrays(changes.rows[1])
-        data = record_batch(arrays, self._schema, len(kinds))
-        self.emit(ColumnBatch(data, kinds if kinds.any() else None))
+    def _kept(self, side: int, found: Any, now: int) -> Records:
+        """The records of a key; a list of rows is the state of InsertOnlyJoinOperator."""
+        if not found:
+            return {}
+        if isinstance(found, dict):
+            return found
+        records: Records = {}
+        for row in found:
+            self._add(side, row, records, 0, now)
+        return records
 
     # -- kept rows ---------------------------------------------------------------------------------------------
 
@@ -191,7 +187,7 @@ class RegularJoinOperator(TwoInputColumnOperator):
     # -- rows --------------------------------------------------------------------------------------------------
     # each returns whether records of the other side were changed
 
-    def _join(self, side: int, row: Any, kind: int, mine: Records, matches: Any, now: int, out: Changes) -> bool:
+    def _join(self, side: int, row: Any, kind: int, mine: Records, matches: Any, now: int, out: Pairs) -> bool:
         is_outer, other_is_outer = self._is_outer[side], self._is_outer[1 - side]
         own_rows, other_rows = out.rows[side], out.rows[1 - side]
         found = [record[ROW] for record in matches for _ in range(record[COUNT])] if matches else []
@@ -199,13 +195,13 @@ class RegularJoinOperator(TwoInputColumnOperator):
             self._add(side, row, mine, len(found), now)
             if not found:
                 if is_outer:
-                    self._pad(side, row, _INSERT, out)
+                    out.pad(side, row, _INSERT)
                 return False
             if other_is_outer:
                 for record in matches:
                     if record[ASSOCIATIONS] == 0:
                         for _ in range(record[COUNT]):
-                            self._pad(1 - side, record[ROW], _DELETE, out)
+                            out.pad(1 - side, record[ROW], _DELETE)
                     record[ASSOCIATIONS] += 1
                     record[WRITTEN] = now
             out.kinds += [_INSERT if is_outer or other_is_outer else kind] * len(found)
@@ -213,7 +209,7 @@ class RegularJoinOperator(TwoInputColumnOperator):
             self._retract(side, row, mine, now)
             if not found:
                 if is_outer:
-                    self._pad(side, row, _DELETE, out)
+                    out.pad(side, row, _DELETE)
                 return False
             out.kinds += [_DELETE if is_outer else kind] * len(found)
         own_rows += [row] * len(found)
@@ -222,17 +218,12 @@ class RegularJoinOperator(TwoInputColumnOperator):
             for record in matches:
                 if record[ASSOCIATIONS] == 1:
                     for _ in range(record[COUNT]):
-                        self._pad(1 - side, record[ROW], _INSERT, out)
+                        out.pad(1 - side, record[ROW], _INSERT)
                 record[ASSOCIATIONS] -= 1
                 record[WRITTEN] = now
         return other_is_outer
 
-    def _pad(self, side: int, row: Any, kind: int, out: Changes) -> None:
-        out.kinds.append(kind)
-        out.rows[side].append(row)
-        out.rows[1 - side].append(self._codecs[1 - side].null_row)
-
-    def _test_left(self, side: int, row: Any, kind: int, mine: Records, matches: Any, now: int, out: Changes) -> bool:
+    def _test_left(self, side: int, row: Any, kind: int, mine: Records, matches: Any, now: int, out: Pairs) -> bool:
         """A row of the left side of a semi or anti join."""
         count = sum(record[COUNT] for record in matches)
         if (count == 0) is self._is_anti:
@@ -244,7 +235,7 @@ class RegularJoinOperator(TwoInputColumnOperator):
             self._retract(0, row, mine, now)
         return False
 
-    def _test_right(self, side: int, row: Any, kind: int, mine: Records, matches: Any, now: int, out: Changes) -> bool:
+    def _test_right(self, side: int, row: Any, kind: int, mine: Records, matches: Any, now: int, out: Pairs) -> bool:
         """A row of the right side: may change whether rows of the left side are in the result."""
         is_added = kind in (_INSERT, _UPDATE_AFTER)
         if is_added:

@@ -10,7 +10,9 @@ from typing import Any
 from firesteel.table.runtime.operators.rows import identity_of
 from firesteel.types.logical import RowType
 
-__all__ = ["ASSOCIATIONS", "COUNT", "ROW", "WRITTEN", "JoinSide", "Record", "Records"]
+__all__ = ["ASSOCIATIONS", "COUNT", "ROW", "STATES", "WRITTEN", "JoinSide", "Record", "Records"]
+
+STATES = ("left-records", "right-records")
 
 Record = list[Any]
 """A row that is kept: the row, how often it occurs, with how many rows it is joined, and when it was written."""
@@ -30,6 +32,11 @@ class JoinSide:
     ttl_ms: int = 0
     """Time that a row is kept after it was written; 0 for ever."""
     is_insert_only: bool = False
+
+    @property
+    def only_grows(self) -> bool:
+        """Whether rows are never removed nor replaced."""
+        return self.is_insert_only and not self.ttl_ms
 
     def identity(self) -> Callable[[tuple[Any, ...]], Any]:
         """What rows are told apart by."""

@@ -22,10 +22,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from firesteel.table.expressions.nodes import Call, Expression, InputRef
-from firesteel.table.plan.joins import StreamingJoin
+from firesteel.table.plan.joins import HintedJoin, StreamingJoin
 from firesteel.table.plan.nodes import Join, JoinKind, LogicalNode, Project, unique_names
 from firesteel.table.plan.rewriting import moved_inputs
+from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
+from firesteel.table.plan.time_joins import IntervalJoin, TemporalTableJoin
 from firesteel.table.rules.conjunctions import columns_of, conjunction, conjuncts, has_subquery, is_deterministic
+from firesteel.table.rules.joins.interval_bounds import IntervalBounds, interval_bounds
 from firesteel.table.rules.references import references
 
 __all__ = ["EquiCondition", "equi_condition", "streaming_joins"]
@@ -38,6 +41,9 @@ def streaming_joins(node: LogicalNode) -> LogicalNode:
     if not isinstance(node, Join):
         return node
     found = equi_condition(node)
+    interval = _interval_join(node, found)
+    if interval is not None:
+        return interval
     joined: LogicalNode = StreamingJoin(
         found.left,
         found.right,
@@ -46,6 +52,41 @@ def streaming_joins(node: LogicalNode) -> LogicalNode:
         found.right_keys,
         found.null_safe,
         conjunction(found.rest),
+        *((node.left_ttl_ms, node.right_ttl_ms) if isinstance(node, HintedJoin) else ()),
+    )
+    return found.restored(joined, node)
+
+
+def _interval_join(node: Join, found: EquiCondition) -> LogicalNode | None:
+    """The join as one by time, if its conditions bound the time of both sides."""
+    width = len(found.left.row_type.fields)
+    bounds = interval_bounds(found.rest, width)
+    pairs = list(zip(found.left_keys, found.right_keys, found.null_safe, strict=True))
+    if bounds is None:
+        # times that have to be equal are keys
+        for pair in pairs:
+            types = [
+                side.row_type.fields[column].type for side, column in zip((found.left, found.right), pair, strict=False)
+            ]
+            if all(map(is_rowtime, types)) or all(map(is_proctime, types)):
+                pairs.remove(pair)
+                bounds = IntervalBounds(pair[0], width + pair[1], 0, 0, is_rowtime(types[0]), found.rest)
+                break
+    if bounds is None or node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return None
+    joined = IntervalJoin(
+        found.left,
+        found.right,
+        node.kind,
+        tuple(pair[0] for pair in pairs),
+        tuple(pair[1] for pair in pairs),
+        tuple(pair[2] for pair in pairs),
+        conjunction(bounds.rest),
+        bounds.left,
+        bounds.right - width,
+        bounds.lower,
+        bounds.upper,
+        bounds.is_event_time,
     )
     return found.restored(joined, node)
 
@@ -61,7 +102,7 @@ class EquiCondition(NamedTuple):
     rest: list[Expression]
     """What has to be true besides, over the columns of both inputs."""
 
-    def restored(self, joined: LogicalNode, node: Join) -> LogicalNode:
+    def restored(self, joined: LogicalNode, node: Join | TemporalTableJoin) -> LogicalNode:
         """The join without the columns that were added to its inputs."""
         width, offset = len(node.left.row_type.fields), len(self.left.row_type.fields)
         kept = list(range(width))
@@ -73,7 +114,7 @@ class EquiCondition(NamedTuple):
         return Project(joined, tuple(chosen), node.row_type.field_names)
 
 
-def equi_condition(node: Join) -> EquiCondition:
+def equi_condition(node: Join | TemporalTableJoin) -> EquiCondition:
     """The condition of a join; keys that are expressions become columns of the inputs."""
     width = len(node.left.row_type.fields)
     total = width + len(node.right.row_type.fields)

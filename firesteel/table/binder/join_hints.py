@@ -1,0 +1,63 @@
+"""Hints after SELECT that are about its joins: STATE_TTL and LOOKUP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from firesteel.config.option_values import to_duration
+from firesteel.table.connector.lookups import DEFAULT_LOOKUP, LookupOptions
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.parser.hints import Hint
+
+__all__ = ["NO_HINTS", "JoinHints"]
+
+
+@dataclass(frozen=True)
+class JoinHints:
+    """What hints say of the tables of a FROM clause, by their names or aliases."""
+
+    state_ttl_ms: dict[str, int] = field(default_factory=dict)
+    """How long a join keeps rows of a table."""
+    lookups: dict[str, LookupOptions] = field(default_factory=dict)
+
+    @staticmethod
+    def of(hints: Sequence[Hint]) -> JoinHints:
+        """The hints of a SELECT; others than these two are about something else."""
+        found = JoinHints()
+        for hint in hints:
+            options = hint.option_map()
+            if hint.name == "STATE_TTL":
+                for table, text in options.items():
+                    try:
+                        found.state_ttl_ms.setdefault(table, to_duration(text).to_millis())
+                    except ValueError as error:
+                        raise ValidationError(f"Invalid STATE_TTL hint: '{text}' is not a duration.") from error
+            elif hint.name == "LOOKUP":
+                if "table" not in options:
+                    raise ValidationError("Invalid LOOKUP hint: incomplete required option(s): 'table'.")
+                found.lookups.setdefault(options["table"], LookupOptions.of_hint(options))
+        return found
+
+    def check(self, names: Iterable[str]) -> None:
+        """Raises an error for a table that is not in the FROM clause."""
+        known = set(names)
+        for hint, tables in (("STATE_TTL", self.state_ttl_ms), ("LOOKUP", self.lookups)):
+            unknown = [table for table in tables if table not in known]
+            if unknown:
+                raise ValidationError(
+                    "The options of following hints cannot match the name of input tables or views: "
+                    f"'{', '.join(unknown)}' in '{hint}'.",
+                    hint=f"The tables are {', '.join(sorted(known))}.",
+                )
+
+    def lookup(self, table: str | None) -> LookupOptions:
+        """How a table is looked up."""
+        return DEFAULT_LOOKUP if table is None else self.lookups.get(table, DEFAULT_LOOKUP)
+
+    def ttl_ms(self, table: str | None) -> int | None:
+        """How long rows of a table are kept; None if no hint says so."""
+        return None if table is None else self.state_ttl_ms.get(table)
+
+
+NO_HINTS = JoinHints()

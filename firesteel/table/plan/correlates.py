@@ -1,0 +1,81 @@
+"""Rows beside the elements of a collection that they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.expressions.nodes import Expression
+from firesteel.table.plan.nodes import SingleInput, unique_names
+from firesteel.types.logical import (
+    ArrayType,
+    FieldsType,
+    IntType,
+    LogicalType,
+    MapType,
+    MultisetType,
+    RowField,
+    RowType,
+)
+
+__all__ = ["Unnest", "element_columns"]
+
+
+def element_columns(type_: LogicalType, with_ordinality: bool) -> RowType | None:
+    """The columns of the elements of a collection; None if the type is none."""
+    fields: list[RowField]
+    match type_:
+        case ArrayType() | MultisetType():
+            element = type_.element_type
+            fields = [RowField("f0", element)]
+            if isinstance(element, FieldsType):
+                fields = [
+                    RowField(part.name, part.type.copy(part.type.nullable or element.nullable))
+                    for part in element.fields
+                ]
+        case MapType():
+            fields = [RowField("f0", type_.key_type), RowField("f1", type_.value_type)]
+        case _:
+            return None
+    if with_ordinality:
+        fields.append(RowField("ORDINALITY", IntType(nullable=False)))
+    return RowType(fields, nullable=False)
+
+
+@dataclass(frozen=True)
+class Unnest(SingleInput):
+    """Each row once for each element of a collection, with the columns of the element after its own."""
+
+    collection: Expression
+    elements: RowType
+    """The columns of an element; the last one is its number if there is ordinality."""
+    with_ordinality: bool = False
+    keeps_rows: bool = False
+    """Whether a row without elements is kept, with nulls."""
+
+    @cached_property
+    def _type(self) -> RowType:
+        added = [
+            RowField(part.name, part.type.copy(part.type.nullable or self.keeps_rows)) for part in self.elements.fields
+        ]
+        fields = [*self.input.row_type.fields, *added]
+        names = unique_names(part.name for part in fields)
+        return RowType.of(names, [part.type for part in fields], nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return inputs[0]
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        # an update may have other elements than the row before
+        return True, (True,)
+
+    def describe(self) -> str:
+        kind = "LEFT" if self.keeps_rows else "INNER"
+        ordinality = " WITH ORDINALITY" if self.with_ordinality else ""
+        return f"Correlate(joinType=[{kind}], invocation=[UNNEST({self.collection}){ordinality}])"

@@ -1,0 +1,1 @@
+"""Rules that rewrite joins and subqueries."""

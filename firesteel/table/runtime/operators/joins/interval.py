@@ -1,0 +1,206 @@
+"""Interval join: pairs of rows whose times are within an interval of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.columns.keys import distinct_keys, state_key
+from firesteel.runtime.columns.rowtime import rowtime_millis
+from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.operators.base import OperatorContext
+from firesteel.runtime.operators.columns.operator import TwoInputColumnOperator
+from firesteel.table.evaluation.row_codegen import compile_row
+from firesteel.table.expressions.nodes import Expression
+from firesteel.table.expressions.session import Session
+from firesteel.table.plan.nodes import JoinKind
+from firesteel.table.runtime.operators.joins.output import Pairs
+from firesteel.table.runtime.operators.joins.regular import has_null_key
+from firesteel.table.runtime.operators.keyed_objects import keyed_objects
+from firesteel.types.logical import RowType
+
+if TYPE_CHECKING:
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
+
+__all__ = ["STATES", "SqlIntervalJoinOperator", "SqlIntervalJoinSpec"]
+
+STATES = ("left-cache", "right-cache")
+_TIMERS = "interval-join-timers"
+_ROWS, _TIMER = 0, 1
+"""Of the cache of a key: rows by time, each with whether it was joined; and the time of the timer that removes them."""
+
+
+@dataclass(frozen=True)
+class SqlIntervalJoinSpec(OperatorSpec):
+    """Joins rows of two keyed streams for which ``right + lower_ms <= left <= right + upper_ms``."""
+
+    left: RowType
+    right: RowType
+    keys: tuple[tuple[int, ...], tuple[int, ...]]
+    null_safe: tuple[bool, ...]
+    times: tuple[int, int]
+    """The columns with the times; not read in processing time."""
+    lower_ms: int
+    upper_ms: int
+    is_event_time: bool
+    kind: JoinKind
+    condition: Expression | None
+    row_type: RowType
+    rowtime: int | None
+    session: Session
+
+    def create(self, runtime: OperatorRuntime) -> SqlIntervalJoinOperator:
+        """Returns a new operator for one subtask."""
+        return SqlIntervalJoinOperator(self)
+
+
+class SqlIntervalJoinOperator(TwoInputColumnOperator):
+    """Joins each row with those of the other side that are kept, and keeps it until no row can match it.
+
+    Rows are kept, removed and padded when Flink's TimeIntervalJoin does so. Rows behind the watermark are joined with
+    what is still there.
+    """
+
+    def __init__(self, spec: SqlIntervalJoinSpec):
+        self._spec = spec
+        self._condition = None if spec.condition is None else compile_row([spec.condition], spec.session)
+        # of each side: how much later than a row of the other side its rows may be
+        self._sizes = (-spec.lower_ms, spec.upper_ms)
+        self._is_outer = (spec.kind.keeps_left, spec.kind.keeps_right)
+        self._delay = max(*self._sizes, 0)
+        # per subtask, not per key: which rows of each side have expired for sure
+        self._expired = [0, 0]
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        assert context.backend is not None
+        self._backend = context.backend
+        self._caches = tuple(keyed_objects(context.backend, name) for name in STATES)
+        self._timers = context.timer_service(_TIMERS, self)
+        spec = self._spec
+        self._out = Pairs(spec.left, spec.right, spec.row_type, spec.rowtime)
+
+    def process_columns(self, batch: ColumnBatch) -> None:
+        self._process(0, batch)
+
+    def process_second_columns(self, batch: ColumnBatch) -> None:
+        self._process(1, batch)
+
+    # -- rows --------------------------------------------------------------------------------------------------
+
+    def _process(self, side: int, batch: ColumnBatch) -> None:
+        spec = self._spec
+        now = self._operator_time()
+        if spec.is_event_time:
+            times = rowtime_millis(ColumnBatch(batch.data, None, spec.times[side])).tolist()
+        else:
+            times = [now] * len(batch)
+        codes, values = distinct_keys(batch, spec.keys[side])
+        keys = list(map(state_key, values))
+        is_null = [has_null_key(value, spec.null_safe) for value in values]
+        own = [found or [{}, None] for found in self._caches[side].load(keys)]
+        other = [found or [{}, None] for found in self._caches[1 - side].load(keys)]
+        rows = self._out.codecs[side].decode(batch.data)
+        for row, time, code in zip(rows, times, codes.tolist(), strict=True):
+            self._backend.key = keys[code]
+            self._join(side, row, time, now, own[code], other[code], is_null[code])
+        for code, key in enumerate(keys):
+            for cache, kept in ((self._caches[side], own[code]), (self._caches[1 - side], other[code])):
+                cache.store(key, kept if kept[_ROWS] or kept[_TIMER] is not None else None)
+        self._flush()
+
+    def _operator_time(self) -> int:
+        if self._spec.is_event_time:
+            return max(self._timers.current_watermark, 0)
+        return self.context.processing_time()
+
+    def _join(self, side: int, row: Any, time: int, now: int, own: Any, other: Any, is_null: bool) -> None:
+        # a row of the other side matches up to here
+        latest = time + self._sizes[side]
+        earliest = time - self._sizes[1 - side]
+        joined = False
+        if self._expired[1 - side] < latest:
+            self._expired[1 - side] = expired = self._expiration(now, 1 - side)
+            cache = other[_ROWS]
+            for other_time in list(cache):
+                if earliest <= other_time <= latest and not is_null:
+                    for entry in cache[other_time]:
+                        if self._matches(side, row, entry[0]):
+                            self._out.add(side, row, entry[0])
+                            joined = entry[1] = True
+                if other_time <= expired:
+                    self._remove(1 - side, cache, other_time)
+        if now < latest:
+            own[_ROWS].setdefault(time, []).append([row, joined])
+            if own[_TIMER] is None:
+                self._register(side, time, own)
+        elif not joined and self._is_outer[side]:
+            self._out.pad(side, row)
+
+    def _matches(self, side: int, row: Any, other: Any) -> bool:
+        if self._condition is None:
+            return True
+        return self._condition(row + other if side == 0 else other + row)[0] is True
+
+    def _remove(self, side: int, cache: dict[int, list[Any]], time: int) -> None:
+        for row, joined in cache.pop(time):
+            if not joined and self._is_outer[side]:
+                self._out.pad(side, row)
+
+    # -- expiry ------------------------------------------------------------------------------------------------
+
+    def _expiration(self, now: int, side: int) -> int:
+        """The time up to which rows of a side match no row that is still to come."""
+        return now if now == MAX_WATERMARK else now - self._sizes[side] - 1
+
+    def _register(self, side: int, time: int, own: Any) -> None:
+        own[_TIMER] = timer = time + self._sizes[side] + 1
+        if self._spec.is_event_time:
+            self._timers.register_event_time_timer(None, timer)
+        else:
+            self._timers.register_processing_time_timer(None, timer)
+
+    def fire_timers(self, timestamp: int) -> bool:
+        fired = self._timers.advance_watermark(timestamp)
+        self._flush()
+        return fired
+
+    def process_watermark(self, timestamp: int) -> None:
+        while not self.fire_timers(timestamp):
+            pass
+        # rows are emitted that are so much older
+        behind = timestamp - self._delay if self._spec.is_event_time and timestamp != MAX_WATERMARK else timestamp
+        self.context.emit_watermark(behind)
+
+    def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:
+        """Removes the rows of a key that no row can match any more."""
+        self._on_timer(timestamp, key)
+
+    def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
+        """The same in processing time."""
+        self._on_timer(timestamp, key)
+        self._flush()
+
+    def _on_timer(self, timestamp: int, key: Any) -> None:
+        now = self._operator_time()
+        for side in (1, 0):
+            state = self._caches[side]
+            (own,) = state.load([key])
+            if own is None or own[_TIMER] != timestamp:
+                continue
+            self._expired[side] = expired = self._expiration(now, side)
+            cache = own[_ROWS]
+            for time in [time for time in cache if time <= expired]:
+                self._remove(side, cache, time)
+            own[_TIMER] = None
+            if cache:
+                self._backend.key = key
+                self._register(side, min(cache), own)
+            state.store(key, own if cache else None)
+
+    def _flush(self) -> None:
+        batch = self._out.take()
+        if batch is not None:
+            self.emit(batch)

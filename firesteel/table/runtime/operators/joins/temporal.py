@@ -1,0 +1,147 @@
+"""Temporal join in event time: each row with the version of a table's row that was valid at its time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.columns.keys import distinct_keys, state_key
+from firesteel.runtime.columns.rowtime import rowtime_millis
+from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.operators.base import OperatorContext
+from firesteel.runtime.operators.columns.operator import TwoInputColumnOperator
+from firesteel.table.evaluation.row_codegen import compile_row
+from firesteel.table.expressions.nodes import Expression
+from firesteel.table.expressions.session import Session
+from firesteel.table.runtime.operators.joins.output import Pairs
+from firesteel.table.runtime.operators.keyed_objects import keyed_objects
+from firesteel.types.logical import RowType
+
+if TYPE_CHECKING:
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
+
+__all__ = ["STATE", "TemporalJoinOperator", "TemporalJoinSpec"]
+
+STATE = "temporal-join"
+_TIMERS = "temporal-join-timers"
+_ROWS, _VERSIONS, _TIMER = range(3)
+"""Of a key: rows of the left side that wait, with their times and kinds; versions by time, None for a deletion; the
+time of the timer."""
+_UPDATE_BEFORE, _DELETE = 1, 3
+
+
+@dataclass(frozen=True)
+class TemporalJoinSpec(OperatorSpec):
+    """Joins rows of the left stream with versions of the right one."""
+
+    left: RowType
+    right: RowType
+    keys: tuple[tuple[int, ...], tuple[int, ...]]
+    times: tuple[int, int]
+    keeps_left: bool
+    condition: Expression | None
+    row_type: RowType
+    rowtime: int | None
+    session: Session
+
+    def create(self, runtime: OperatorRuntime) -> TemporalJoinOperator:
+        """Returns a new operator for one subtask."""
+        return TemporalJoinOperator(self)
+
+
+class TemporalJoinOperator(TwoInputColumnOperator):
+    """Keeps rows of the left side until the watermark has reached their time, and versions until all rows that come
+    have a later one. Null keys are equal to each other, as in Flink's operator."""
+
+    def __init__(self, spec: TemporalJoinSpec):
+        self._spec = spec
+        self._condition = None if spec.condition is None else compile_row([spec.condition], spec.session)
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        assert context.backend is not None
+        self._backend = context.backend
+        self._state = keyed_objects(context.backend, STATE)
+        self._timers = context.timer_service(_TIMERS, self)
+        spec = self._spec
+        self._out = Pairs(spec.left, spec.right, spec.row_type, spec.rowtime)
+
+    def process_columns(self, batch: ColumnBatch) -> None:
+        self._process(0, batch)
+
+    def process_second_columns(self, batch: ColumnBatch) -> None:
+        self._process(1, batch)
+
+    def _process(self, side: int, batch: ColumnBatch) -> None:
+        spec = self._spec
+        times = rowtime_millis(ColumnBatch(batch.data, None, spec.times[side])).tolist()
+        codes, values = distinct_keys(batch, spec.keys[side])
+        keys = list(map(state_key, values))
+        found = [kept or [[], {}, None] for kept in self._state.load(keys)]
+        rows = self._out.codecs[side].decode(batch.data)
+        kinds = [0] * len(rows) if batch.kinds is None else batch.kinds.tolist()
+        first: dict[int, int] = {}
+        for row, time, kind, code in zip(rows, times, kinds, codes.tolist(), strict=True):
+            kept = found[code]
+            if side == 0:
+                kept[_ROWS].append((time, kind, row))
+            elif kind == _UPDATE_BEFORE:
+                continue
+            else:
+                kept[_VERSIONS][time] = None if kind == _DELETE else row
+            if time < first.get(code, time + 1):
+                first[code] = time
+        for code, time in first.items():
+            self._backend.key = keys[code]
+            self._register(found[code], time)
+            self._state.store(keys[code], found[code])
+
+    def _register(self, kept: list[Any], time: int) -> None:
+        """Has a key looked at when the watermark reaches a time, or the one before which it is looked at anyway."""
+        timer = kept[_TIMER]
+        if timer is None or time < timer:
+            if timer is not None:
+                self._timers.delete_event_time_timer(None, timer)
+            self._timers.register_event_time_timer(None, time)
+            kept[_TIMER] = time
+
+    def fire_timers(self, timestamp: int) -> bool:
+        fired = self._timers.advance_watermark(timestamp)
+        batch = self._out.take()
+        if batch is not None:
+            self.emit(batch)
+        return fired
+
+    def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:
+        """Joins the rows of a key that the watermark has reached."""
+        (kept,) = self._state.load([key])
+        if kept is None:
+            return
+        watermark = self._timers.current_watermark
+        versions = kept[_VERSIONS]
+        times = sorted(versions)
+        due = [entry for entry in kept[_ROWS] if entry[0] <= watermark]
+        waiting = [entry for entry in kept[_ROWS] if entry[0] > watermark]
+        for time, kind, row in due:
+            place = bisect_right(times, time)
+            version = versions[times[place - 1]] if place else None
+            if version is not None and self._matches(row, version):
+                self._out.add(0, row, version, kind)
+            elif self._spec.keeps_left:
+                self._out.pad(0, row, kind)
+        # the last version that the watermark has reached is that of rows to come
+        for time in times[: max(bisect_right(times, watermark) - 1, 0)]:
+            del versions[time]
+        kept[_ROWS] = waiting
+        kept[_TIMER] = None
+        if waiting:
+            self._register(kept, min(entry[0] for entry in waiting))
+        self._state.store(key, kept if waiting or versions else None)
+
+    def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
+        """Never called: there are no such timers."""
+
+    def _matches(self, row: Any, version: Any) -> bool:
+        return self._condition is None or self._condition(row + version)[0] is True
