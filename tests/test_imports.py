@@ -62,7 +62,7 @@ LAYERS: dict[str, set[str]] = {
         "spi",
         *VOCABULARY,
     },
-    "cli": {"client", "rest", "savepoint", "datastream", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
+    "cli": {"client", "rest", "savepoint", "table", "datastream", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
     "testing": {
         "cep",  # generated programs have patterns
         "datastream",

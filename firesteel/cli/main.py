@@ -20,6 +20,7 @@ from firesteel.cli import (
     run,
     run_application,
     savepoint,
+    sql,
     status,
     stop,
 )
@@ -38,6 +39,7 @@ _VERBS = (
     run,
     run_application,
     info,
+    sql,
     list_jobs,
     status,
     cancel,

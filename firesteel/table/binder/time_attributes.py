@@ -1,19 +1,13 @@
-"""Time attributes of row types."""
+"""Row times of schemas."""
 
 from __future__ import annotations
 
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.plan.time_attributes import is_rowtime, regular
 from firesteel.types.logical import LocalZonedTimestampType, LogicalType, TimestampKind, TimestampType
 
-__all__ = ["as_rowtime", "regular", "without_rowtime"]
-
-
-def regular(type_: LogicalType) -> LogicalType:
-    """The type without being a time attribute."""
-    if isinstance(type_, (TimestampType, LocalZonedTimestampType)) and type_.is_time_attribute:
-        return type(type_)(type_.precision, nullable=type_.nullable)
-    return type_
+__all__ = ["as_rowtime", "without_rowtime"]
 
 
 def as_rowtime(type_: LogicalType) -> LogicalType:
@@ -26,9 +20,6 @@ def as_rowtime(type_: LogicalType) -> LogicalType:
 def without_rowtime(schema: ResolvedSchema) -> ResolvedSchema:
     """The schema without row time: batch queries have none."""
     columns = (
-        column.copy(regular(column.data_type))
-        if getattr(column.data_type, "kind", None) is TimestampKind.ROWTIME
-        else column
-        for column in schema.columns
+        column.copy(regular(column.data_type)) if is_rowtime(column.data_type) else column for column in schema.columns
     )
     return ResolvedSchema(columns, schema.watermark_specs, schema.primary_key)

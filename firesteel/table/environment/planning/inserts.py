@@ -8,7 +8,6 @@ from firesteel.config import table_options
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.scope import Scope
-from firesteel.table.binder.time_attributes import regular
 from firesteel.table.casts.implicit import supports_implicit_cast
 from firesteel.table.catalog.columns import Column
 from firesteel.table.catalog.manager import FoundTable
@@ -24,6 +23,7 @@ from firesteel.table.parser.statements.dml import Insert
 from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode, Project
 from firesteel.table.plan.streaming import Sink
+from firesteel.table.plan.time_attributes import regular
 from firesteel.types.logical import LogicalType, RowType
 
 __all__ = ["bind_insert", "find_sink_table", "sink_for", "sink_of"]

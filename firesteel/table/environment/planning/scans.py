@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from firesteel.config.configuration import Configuration
-from firesteel.table.binder.time_attributes import regular
 from firesteel.table.catalog.columns import Column, ComputedColumn, MetadataColumn
 from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
@@ -16,6 +15,7 @@ from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.plan.nodes import LogicalNode, Project, TableScan
 from firesteel.table.plan.rewriting import inlined
 from firesteel.table.plan.streaming import WatermarkAssigner
+from firesteel.table.plan.time_attributes import regular
 from firesteel.types.logical import RowField, RowType
 
 __all__ = ["ScanBuilder", "factory_context", "options_text"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from firesteel.config import pipeline_options
 from firesteel.config.configuration import Configuration
 from firesteel.config.options import all_options
 from firesteel.table.binder.from_clause import renamed
@@ -46,7 +47,6 @@ class TableSession:
 
     def __init__(self, environment: StreamExecutionEnvironment, settings: EnvironmentSettings) -> None:
         self.environment = environment
-        self.is_streaming = settings.is_streaming_mode()
         environment._configuration.add_all(settings.configuration)
         self.config = TableConfig(environment._configuration)
         self._initial = Configuration(environment._configuration)
@@ -61,6 +61,11 @@ class TableSession:
     def configuration(self) -> Configuration:
         """All options."""
         return self.config.get_configuration()
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether queries run as streams; SET 'execution.runtime-mode' changes it."""
+        return self.configuration.get(pipeline_options.RUNTIME_MODE) != "BATCH"
 
     def set_option(self, key: str, value: str) -> None:
         """Sets an option; a value that its type does not allow is an error."""

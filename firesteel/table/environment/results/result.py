@@ -147,6 +147,11 @@ class TableResult:
         self._session = session or Session()
         self._max_width = max_width
 
+    @property
+    def is_insert(self) -> bool:
+        """Whether the job writes to tables, so that its result has no rows of its own."""
+        return self._job_client is not None and self._style is PrintStyle.RAW
+
     def get_job_client(self) -> JobClient | None:
         """The client of the job; None if there is none."""
         return self._job_client

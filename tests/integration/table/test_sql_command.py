@@ -1,0 +1,104 @@
+"""``firesteel sql``: scripts, their output, errors with their place, and exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firesteel.cli.main import main
+from firesteel.datastream.executor import execution_context
+from firesteel.testing.in_process import InProcessExecutor
+
+SCRIPT = """\
+-- semicolons in strings and comments; do not end statements
+CREATE TABLE target (a INT, b STRING) WITH ('connector' = 'print');
+INSERT INTO target VALUES (1, 'x;y');
+SELECT a.x + 1 AS y
+FROM (VALUES (1), (2)) AS a(x);
+SHOW TABLES;
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_process() -> Iterator[None]:
+    """Jobs run in process."""
+    with execution_context(None, InProcessExecutor()):
+        yield
+
+
+def test_a_script(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "script.sql"
+    file.write_text(SCRIPT, "utf-8")
+    assert main(["sql", "-f", str(file), "-e", "SHOW VIEWS"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0] == "[INFO] Execute statement succeeded."
+    assert lines[1] == "[INFO] Submitting SQL update statement to the cluster..."
+    start = lines.index("+----+-------------+")
+    assert lines[start:] == [
+        "+----+-------------+",
+        "| op |           y |",
+        "+----+-------------+",
+        "| +I |           2 |",
+        "| +I |           3 |",
+        "+----+-------------+",
+        "2 rows in set",
+        "+------------+",
+        "| table name |",
+        "+------------+",
+        "|     target |",
+        "+------------+",
+        "1 row in set",
+        "Empty set",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SHOW TABLES;\nSELEC 1", 'SQL parse failed at line 2, column 1: Unexpected "SELEC"'),
+        ("SHOW TABLES;\nSELECT *\n FROM nope", "Object 'nope' not found (line 3, column 7)\n FROM nope;\n      ^"),
+        ("SELECT 1;\nSELECT 1 + X'00'", "(line 2, column 8)\nSELECT 1 + X'00';\n       ^"),
+        ("BEGIN STATEMENT SET;\nSELECT 1", "Only INSERT statements are allowed in a statement set."),
+        ("BEGIN STATEMENT SET", "The statement set has no END."),
+    ],
+)
+def test_the_first_error_ends_the_script(sql: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "-e", f"{sql};\nSHOW CATALOGS" if "has no END" not in message else sql]) == 1
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "catalog name" not in captured.out
+
+
+def test_statement_sets(capfd: pytest.CaptureFixture[str]) -> None:
+    sql = """
+    CREATE TABLE a (x INT) WITH ('connector' = 'print', 'print-identifier' = 'a');
+    CREATE TABLE b (x INT) WITH ('connector' = 'print', 'print-identifier' = 'b');
+    BEGIN STATEMENT SET;
+    INSERT INTO a VALUES (1);
+    INSERT INTO b VALUES (2);
+    END;
+    """
+    assert main(["sql", "-e", sql]) == 0
+    out = capfd.readouterr().out
+    assert out.count("Job ID") == 1
+    assert out.count("[INFO] Add SQL update statement to the statement set.") == 2
+
+
+def test_options_are_set(capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SET 'execution.runtime-mode' = 'batch'; SET 'table.display.max-column-width' = '5'; SELECT 'longer than that' AS a"
+    assert main(["sql", "-e", sql]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "+--------+",
+        "|      a |",
+        "+--------+",
+        "| lon... |",
+        "+--------+",
+        "1 row in set",
+    ]
+
+
+def test_no_statements() -> None:
+    assert main(["sql"]) == 2
+    assert main(["sql", "-f", "does-not-exist.sql"]) == 2
