@@ -41,7 +41,7 @@ import generate_docs  # noqa: E402
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
-LANGUAGES = {"python", "text", "yaml", "console", "bash", "mermaid", "json", "diff"}
+LANGUAGES = {"python", "text", "yaml", "console", "bash", "mermaid", "json", "diff", "sql"}
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 

@@ -92,6 +92,16 @@ hour 0: shoes had 1 views and 1 clicks
 hour 1: boats had 0 views and 1 clicks
 hour 1: shoes had 1 views and 0 clicks
 """,
+    "sql": """\
++----+--------------------------------+--------------+
+| op |                       customer |        euros |
++----+--------------------------------+--------------+
+| +I |                            Ada |        12.50 |
+| +I |                          Grace |        80.00 |
+| +I |                         Edsger |       999.00 |
++----+--------------------------------+--------------+
+3 rows in set
+""",
     "custom_watermarks": """\
  0-10 s  north   9 kW  (watermark 10 s)
  0-10 s  south   2 kW  (watermark 10 s)

@@ -102,6 +102,7 @@ BY_NAME = {
     ("client/cluster_processes.py", "cluster"),  # what a new process is to run
     ("datastream/executor.py", "spark"),  # loaded when a program is executed, not before
     ("datastream/dataframes.py", "spark"),  # loaded when a program has to do with a DataFrame
+    ("table/environment/results/spark.py", "spark"),  # loaded when a bounded query runs on Spark
     ("runtime/failure/failure_place.py", "connectors"),  # looked for in tracebacks, never imported
     ("formats/bad_records.py", "connectors"),  # the name under which its records are stored
     ("pyflink.py", "process"),

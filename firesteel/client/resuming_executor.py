@@ -39,6 +39,8 @@ class ResumingExecutor:
     def __init__(self, executor: PipelineExecutor | None, say: Callable[[str], None]):
         self._executor = executor
         self._say = say
+        self.is_embedded = executor is None
+        """Whether jobs run on the Spark of this process."""
 
     def execute(self, job_graph: JobGraph, configuration: Configuration) -> JobClient:
         executor = self._executor or spark_executor()

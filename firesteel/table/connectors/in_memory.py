@@ -68,6 +68,17 @@ class InMemorySource(ScanTableSource):
         stream = context.environment.from_source(BatchSource(self.batch), strategy, context.name)
         return stream.force_non_parallel()
 
+    def to_dataframe(self, session: Any) -> Any:
+        import pyarrow as pa
+
+        if self.batch.kinds is not None or not self.type.fields:
+            return None
+        data = pa.Table.from_batches([self.batch.data])
+        for index, part in enumerate(data.schema):
+            if pa.types.is_fixed_size_binary(part.type):  # which Spark does not have
+                data = data.set_column(index, part.name, data.column(index).cast(pa.binary()))
+        return session.createDataFrame(data)
+
     def with_projection(self, columns: Sequence[int]) -> InMemorySource | None:
         if not columns:
             return None

@@ -16,6 +16,7 @@ from firesteel.table.environment.planning.inserts import find_sink_table
 from firesteel.table.environment.planning.session import PlannedView, TableSession
 from firesteel.table.environment.planning.streams import anonymous
 from firesteel.table.environment.results.result import TableResult
+from firesteel.table.environment.results.spark import from_dataframe
 from firesteel.table.environment.statement_set import StatementSet
 from firesteel.table.environment.statements import alter, changes, describe, options  # noqa: F401 - they register their statements
 from firesteel.table.environment.statements.catalogs import create_catalog
@@ -106,6 +107,11 @@ class TableEnvironment:
         del splits_num  # the rows are one batch
         source = batch_of_frame(pdf, schema)
         return Table(TableScan(anonymous("Pandas_Source"), source.type, (), source), self._session, self)
+
+    def from_dataframe(self, dataframe: Any) -> Table:
+        """A table of the rows of a Spark DataFrame. In Flink there is no equivalent."""
+        source = from_dataframe(self._session, dataframe)
+        return Table(TableScan(anonymous("DataFrame_Source"), source.produced_type, (), source), self._session, self)
 
     def create_temporary_view(self, view_path: str, table_or_data_stream: Any, *fields_or_schema: Any) -> None:
         """Gives a table, or a stream of a StreamTableEnvironment, a name for the time of the session."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.planning.inserts import sink_of
 from firesteel.table.environment.planning.session import TableSession
-from firesteel.table.environment.results.execution import execute_inserts, execute_query, schema_of
+from firesteel.table.environment.results.execution import dataframe_of, execute_inserts, execute_query, schema_of
 from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.statements.explain import explain_plans
 from firesteel.table.explain_detail import ExplainDetail
@@ -66,6 +66,13 @@ class Table:
         with self.execute().collect() as rows:
             values = [list(row) for row in rows]
         return pd.DataFrame(values, columns=names)
+
+    def to_dataframe(self) -> Any:
+        """The rows as a Spark DataFrame, for queries over bounded tables; Spark computes it when it is used.
+
+        In Flink there is no equivalent.
+        """
+        return dataframe_of(self._session, self._plan)
 
     def __str__(self) -> str:
         return self._plan.explain()

@@ -57,6 +57,11 @@ class ScanBuilder:
                 f"Querying an unbounded table '{name}' in batch mode is not allowed. The table source is unbounded.",
                 hint="Use EnvironmentSettings.in_streaming_mode(), or an option of the connector that ends the table.",
             )
+        if not self._is_streaming and not source.changelog_mode.is_insert_only:
+            raise ValidationError(
+                "Querying a table in batch mode is currently only possible for INSERT-only table sources. But the "
+                f"source for table '{name}' produces other changelog messages than INSERT."
+            )
         return _with_metadata(source, schema)
 
 

@@ -30,7 +30,7 @@ from firesteel.table.schema import Schema, UnresolvedMetadataColumn, UnresolvedP
 from firesteel.table.translate.catalogue import Translator
 from firesteel.types.logical import FieldsType, LogicalTypeRoot, RowField, RowType
 
-__all__ = ["anonymous", "from_stream", "to_stream"]
+__all__ = ["DataStreamSource", "anonymous", "from_stream", "plain_row_type", "to_stream"]
 
 _numbers = itertools.count(1)
 _SOURCE_WATERMARK = "SOURCE_WATERMARK()"
@@ -165,9 +165,10 @@ def to_stream(session: TableSession, plan: LogicalNode, accepts: ChangelogMode) 
     )
     translator = Translator(session.environment, [root], session.configuration, session.expression_session())
     rows: DataStream[Any] = translator.translate(root)
-    rows._transformation.output_type = from_logical(_plain(plan.row_type), Types.LIST)
+    rows._transformation.output_type = from_logical(plain_row_type(plan.row_type), Types.LIST)
     return rows
 
 
-def _plain(row_type: RowType) -> RowType:
+def plain_row_type(row_type: RowType) -> RowType:
+    """The row type without time attributes, as records have it."""
     return RowType.of(row_type.field_names, [regular(part.type) for part in row_type.fields])

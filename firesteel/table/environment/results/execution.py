@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from firesteel.config import pipeline_options, table_options
@@ -13,11 +14,18 @@ from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connectors.in_memory import batch_of
 from firesteel.table.environment.planning.program_sink import ProgramSink
 from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.planning.streams import anonymous
+from firesteel.table.environment.results.final_rows import FinalRows
 from firesteel.table.environment.results.result import PrintStyle, ResultRows, TableResult
-from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.environment.results.spark import from_dataframe, plan_for_spark
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.plan.constraints import ConstraintEnforcer
+from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.streaming import Sink
+from firesteel.table.plan.traits import infer_traits
 from firesteel.table.rules.optimizer import optimize
 from firesteel.table.runtime.operators.collect import CollectColumnsSpec
+from firesteel.table.spark_sql.queries import UnsupportedInSparkError
 from firesteel.table.translate.catalogue import Translator
 from firesteel.types.logical import BigIntType
 
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
     from firesteel.common.job_client import JobClient
     from firesteel.datastream import StreamExecutionEnvironment
 
-__all__ = ["add_inserts", "collecting", "execute_inserts", "execute_query", "job_plan", "schema_of"]
+__all__ = ["add_inserts", "collecting", "dataframe_of", "execute_inserts", "execute_query", "job_plan", "schema_of"]
 
 
 def schema_of(plan: LogicalNode) -> ResolvedSchema:
@@ -35,16 +43,28 @@ def schema_of(plan: LogicalNode) -> ResolvedSchema:
 
 def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
     """Runs a query whose rows the client collects."""
-    translator = _translator(session, [root := optimize(collecting(plan))])
-    results = translator.translate(root).execute_and_collect("collect")
+    client, rows = (None, None) if session.is_streaming else _on_spark(session, plan)
+    if rows is None:
+        translator = _translator(session, [root := optimize(collecting(plan))])
+        results = translator.translate(root).execute_and_collect("collect")
+        client = results._job_client
+        is_final = session.is_streaming or translator.traits(root.inputs()[0]).mode.is_insert_only
+        rows = ResultRows(results if is_final else FinalRows(results, plan.row_type))
     return TableResult(
         schema_of(plan),
-        ResultRows(results),
+        rows,
         style=PrintStyle.CHANGELOG if session.is_streaming else PrintStyle.QUERY,
-        job_client=results._job_client,
+        job_client=client,
         session=session.expression_session(),
         max_width=session.configuration.get(table_options.MAX_COLUMN_WIDTH),
     )
+
+
+def _on_spark(session: TableSession, plan: LogicalNode) -> tuple[None, ResultRows | None]:
+    try:
+        return None, ResultRows(plan_for_spark(session, plan).batches())
+    except UnsupportedInSparkError:
+        return None, None
 
 
 def collecting(plan: LogicalNode) -> Sink:
@@ -54,7 +74,8 @@ def collecting(plan: LogicalNode) -> Sink:
 
 def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult:
     """Runs plans that write to tables, as one job."""
-    translator = _translator(session, roots := [optimize(sink) for sink in sinks])
+    bound = sinks if session.is_streaming else [_of_bounded(session, sink) for sink in sinks]
+    translator = _translator(session, roots := [optimize(sink) for sink in bound])
     for root in roots:
         translator.translate(root)
     tables = [_table_of(sink) for sink in sinks]
@@ -63,6 +84,34 @@ def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult
     schema = ResolvedSchema.physical(names, [BigIntType() for _ in names])
     batch = batch_of([[-1] * len(names)], schema.to_physical_row_data_type())
     return TableResult(schema, ResultRows(_After(client, batch)), style=PrintStyle.RAW, job_client=client)
+
+
+def dataframe_of(session: TableSession, plan: LogicalNode) -> Any:
+    """A Spark DataFrame of a query over bounded tables."""
+    try:
+        return plan_for_spark(session, plan).dataframe()
+    except UnsupportedInSparkError as error:
+        raise ValidationError(f"The query cannot become a DataFrame: {error}.") from error
+
+
+def _of_bounded(session: TableSession, sink: Sink) -> Sink:
+    """An INSERT in batch mode: its query runs on Spark if it can, else it must not update what it has written."""
+    query = sink.input.input if isinstance(sink.input, ConstraintEnforcer) else sink.input
+    try:
+        source = from_dataframe(session, plan_for_spark(session, query).dataframe())
+    except UnsupportedInSparkError as error:
+        mode = infer_traits([root := optimize(collecting(query))])[root.inputs()[0]].mode
+        if not mode.is_insert_only:
+            raise ValidationError(
+                f"A query with updates can be written in batch mode only if it runs as Spark SQL: {error}.",
+                hint="Use streaming mode.",
+            ) from error
+        return sink
+    source = replace(source, physical_type=query.row_type)
+    scan: LogicalNode = TableScan(anonymous("DataFrame_Source"), query.row_type, (), source)
+    if isinstance(sink.input, ConstraintEnforcer):
+        scan = replace(sink.input, input=scan)
+    return replace(sink, input=scan)
 
 
 def add_inserts(session: TableSession, sinks: Sequence[Sink]) -> None:

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import collecting, job_plan
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
+from firesteel.table.environment.results.spark import plan_for_spark
 from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
 from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements.base import Statement
 from firesteel.table.parser.statements.dml import Insert, Query, StatementSet
 from firesteel.table.parser.statements.utility import Explain
+from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.plan.traits import Traits, infer_traits
 from firesteel.table.rules.optimizer import optimize
+from firesteel.table.spark_sql.queries import UnsupportedInSparkError
 
 __all__ = ["explain_plans", "explain_statement"]
 
@@ -48,20 +51,38 @@ def explain_statement(statement: Statement, session: TableSession, details: Sequ
 
 def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: Sequence[ExplainDetail]) -> str:
     """The plans as they were bound, as they are run, and what runs them."""
-    roots = [optimize(plan if isinstance(plan, Sink) else collecting(plan)) for plan in plans]
-    traits = infer_traits(roots) if session.is_streaming else {}
-    optimized = [root if isinstance(plan, Sink) else root.inputs()[0] for plan, root in zip(plans, roots, strict=True)]
-    shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}
-    parts = [
-        "== Abstract Syntax Tree ==\n" + "\n".join(_tree(plan, {}) for plan in plans),
-        "== Optimized Physical Plan ==\n" + "\n".join(_tree(plan, shown) for plan in optimized),
-        "== Optimized Execution Plan ==\n" + "\n".join(_tree(plan, {}) for plan in optimized),
-    ]
+    parts = ["== Abstract Syntax Tree ==\n" + "\n".join(_tree(plan, {}) for plan in plans)]
+    if session.is_streaming:
+        parts += _streaming_parts(plans, details)
+    else:
+        parts.append("== Execution ==\n" + "\n".join(_execution(plan, session) for plan in plans))
     if ExplainDetail.PLAN_ADVICE in details:
-        parts[1] += "\nNo available advice...\n"
+        parts.append("No available advice...\n")
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
         parts.append(f"== Physical Execution Plan ==\n{job_plan(session, plans)}\n")
     return "\n".join(parts)
+
+
+def _streaming_parts(plans: Sequence[LogicalNode], details: Sequence[ExplainDetail]) -> list[str]:
+    roots = [optimize(plan if isinstance(plan, Sink) else collecting(plan)) for plan in plans]
+    traits = infer_traits(roots)
+    optimized = [root if isinstance(plan, Sink) else root.inputs()[0] for plan, root in zip(plans, roots, strict=True)]
+    shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}
+    return [
+        "== Optimized Physical Plan ==\n" + "\n".join(_tree(plan, shown) for plan in optimized),
+        "== Optimized Execution Plan ==\n" + "\n".join(_tree(plan, {}) for plan in optimized),
+    ]
+
+
+def _execution(plan: LogicalNode, session: TableSession) -> str:
+    """What runs a batch query, and why."""
+    query = plan.inputs()[0] if isinstance(plan, Sink) else plan
+    if isinstance(query, ConstraintEnforcer):
+        query = query.input
+    try:
+        return f"Spark SQL:\n{plan_for_spark(session, query).text}\n"
+    except UnsupportedInSparkError as error:
+        return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{_tree(optimize(plan), {})}"
 
 
 def _tree(node: LogicalNode, traits: dict[LogicalNode, Traits], prefix: str = "", branch: str = "") -> str:

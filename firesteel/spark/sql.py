@@ -1,0 +1,67 @@
+"""Runs queries as Spark SQL, under the settings with which they mean what they mean in Flink."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from firesteel.config.configuration import Configuration
+from firesteel.spark.dataframes.errors import passing_on_complaints
+from firesteel.spark.session.session import get_spark_context
+
+__all__ = ["SETTINGS", "collect", "get_session", "query"]
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+}
+"""Integers wrap around, timestamps have no zone, and points in time are computed in UTC: zones are in the queries."""
+
+_lock = threading.RLock()
+"""The settings are those of a session, which threads share."""
+
+
+def get_session(configuration: Configuration) -> SparkSession:
+    """The session of the program, or a new one on the Spark on which its jobs run."""
+    get_spark_context(configuration, 1, in_use=lambda: True)
+    return SparkSession.builder.getOrCreate()
+
+
+@contextmanager
+def _settings(session: SparkSession) -> Iterator[None]:
+    """Sets what queries need, and afterwards what was set before."""
+    with _lock:
+        before = {key: session.conf.get(key, None) for key in SETTINGS}
+        try:
+            for key, value in SETTINGS.items():
+                session.conf.set(key, value)
+            yield
+        finally:
+            for key, old in before.items():
+                if old is None:
+                    session.conf.unset(key)
+                else:
+                    session.conf.set(key, old)
+
+
+def query(session: SparkSession, text: str, views: Mapping[str, Callable[[SparkSession], DataFrame]]) -> DataFrame:
+    """The DataFrame of a query over views, which exist only until it is analyzed."""
+    with _settings(session), passing_on_complaints("The query cannot run as Spark SQL"):
+        try:
+            for name, create in views.items():
+                create(session).createOrReplaceTempView(name)
+            return session.sql(text)
+        finally:
+            for name in views:
+                session.catalog.dropTempView(name)
+
+
+def collect(dataframe: DataFrame) -> Any:
+    """The rows as a table of Arrow."""
+    with _settings(dataframe.sparkSession), passing_on_complaints("The query failed"):
+        return dataframe.toArrow()

@@ -1,0 +1,165 @@
+"""Bounded queries on Spark: which of them run as Spark SQL, and their DataFrames."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from firesteel.common.typeinfo import Types, from_logical
+from firesteel.datastream.executor import context_executor
+from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec
+from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.source import ScanContext, ScanTableSource
+from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.planning.streams import DataStreamSource, plain_row_type
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.plan.nodes import LogicalNode, TableScan
+from firesteel.table.spark_sql.queries import SparkQueryPrinter, UnsupportedInSparkError
+from firesteel.types.internal import columns_schema
+from firesteel.types.logical import (
+    LocalZonedTimestampType,
+    LogicalType,
+    LogicalTypeRoot,
+    RowType,
+    TimestampType,
+)
+
+__all__ = ["DataFrameSource", "SparkPlan", "from_dataframe", "plan_for_spark", "through_a_job"]
+
+_SPARK_SQL = "firesteel.spark.sql"
+_MAX_PRECISION = 6
+_R = LogicalTypeRoot
+_ROOTS = {
+    _R.CHAR,
+    _R.VARCHAR,
+    _R.BOOLEAN,
+    _R.BINARY,
+    _R.VARBINARY,
+    _R.DECIMAL,
+    _R.TINYINT,
+    _R.SMALLINT,
+    _R.INTEGER,
+    _R.BIGINT,
+    _R.FLOAT,
+    _R.DOUBLE,
+    _R.DATE,
+    _R.TIMESTAMP_WITHOUT_TIME_ZONE,
+    _R.TIMESTAMP_WITH_LOCAL_TIME_ZONE,
+    _R.ARRAY,
+    _R.MAP,
+    _R.ROW,
+}
+_numbers = itertools.count(1)
+_INSERTS = ChangelogMode.insert_only()
+
+
+@dataclass(frozen=True, eq=False)
+class DataFrameSource(DataStreamSource):
+    """The rows of a DataFrame."""
+
+    dataframe: Any = None
+
+    @property
+    def is_bounded(self) -> bool:
+        return True
+
+    def to_dataframe(self, session: Any) -> Any:
+        return self.dataframe
+
+    def as_summary_string(self) -> str:
+        return "DataFrame"
+
+
+def from_dataframe(session: TableSession, dataframe: Any) -> DataFrameSource:
+    """A source of the rows of a DataFrame of the program."""
+    stream = session.environment.from_dataframe(dataframe)
+    info = stream._transformation.output_type
+    type_ = info.to_logical()
+    return DataFrameSource(stream, RowType(type_.fields, nullable=False), _INSERTS, dataframe=dataframe)
+
+
+@dataclass(frozen=True)
+class SparkPlan:
+    """A query as Spark SQL."""
+
+    session: TableSession
+    row_type: RowType
+    text: str
+    views: dict[str, ScanTableSource]
+
+    def dataframe(self) -> Any:
+        """The DataFrame of the query; it is analyzed, not computed."""
+        spark: Any = importlib.import_module(_SPARK_SQL)
+        frames = (source.dataframe for source in self.views.values() if isinstance(source, DataFrameSource))
+        first = next(frames, None)
+        session = spark.get_session(self.session.configuration) if first is None else first.sparkSession
+        return spark.query(session, self.text, {name: self._view(source) for name, source in self.views.items()})
+
+    def batches(self) -> Iterator[ColumnBatch]:
+        """Runs the query; its rows in batches."""
+        dataframe = self.dataframe()
+        table = importlib.import_module(_SPARK_SQL).collect(dataframe)
+        schema = columns_schema(self.row_type)
+        for batch in table.rename_columns(schema.names).cast(schema).to_batches():
+            yield ColumnBatch(batch)
+
+    def _view(self, source: ScanTableSource) -> Callable[[Any], Any]:
+        def create(session: Any) -> Any:
+            found = source.to_dataframe(session)
+            if found is None:
+                found = through_a_job(self.session, source)
+            names = source.produced_type.field_names
+            return found if tuple(found.columns) == names else found.toDF(*names)
+
+        return create
+
+
+def through_a_job(session: TableSession, source: ScanTableSource) -> Any:
+    """The rows of a source that Spark cannot read itself: those of a batch job of this engine."""
+    environment = session.environment._create_scratch()
+    stream = source.create_stream(ScanContext(environment, f"Source: {source.as_summary_string()}"))
+    rows = stream._transform("ColumnsToRows", ColumnsToRowsSpec(), None)
+    rows._transformation.output_type = from_logical(plain_row_type(source.produced_type), Types.LIST)
+    return rows.to_dataframe()
+
+
+def plan_for_spark(session: TableSession, plan: LogicalNode) -> SparkPlan:
+    """The query as Spark SQL. Raises UnsupportedInSparkError with the reason why it cannot run there."""
+    executor = session.environment._executor or context_executor()
+    if executor is not None and not getattr(executor, "is_embedded", False):
+        raise UnsupportedInSparkError("jobs do not run on a Spark session of this process")
+    views: dict[str, ScanTableSource] = {}
+
+    def view_of(scan: TableScan) -> str:
+        source = scan.source
+        if source is None:
+            raise UnsupportedInSparkError(f"{scan.identifier.as_summary_string()} has no source")
+        if not source.is_bounded:
+            raise ValidationError(f"The table '{scan.identifier.as_summary_string()}' is unbounded.")
+        if not source.changelog_mode.is_insert_only:
+            raise UnsupportedInSparkError(f"{scan.identifier.as_summary_string()} is a changelog")
+        _check_types(source.produced_type)
+        name = f"firesteel_table_{next(_numbers)}"
+        views[name] = source
+        return name
+
+    _check_types(plan.row_type)
+    text = SparkQueryPrinter(view_of).print(plan)
+    return SparkPlan(session, plan.row_type, text, views)
+
+
+def _check_types(row_type: RowType) -> None:
+    for part in row_type.fields:
+        _check_type(part.type)
+
+
+def _check_type(type_: LogicalType) -> None:
+    is_fine = isinstance(type_, (TimestampType, LocalZonedTimestampType)) and type_.precision > _MAX_PRECISION
+    if type_.root not in _ROOTS or is_fine:
+        raise UnsupportedInSparkError(f"a column of type {type_.as_summary_string()}")
+    for part in type_.children():
+        _check_type(part)
