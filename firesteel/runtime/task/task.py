@@ -12,6 +12,7 @@ from firesteel.runtime.chain.output import TaskOutput
 from firesteel.runtime.chain.running_operator import RunningOperator, SecondInput
 from firesteel.runtime.checkpoint.files import StateFileReader
 from firesteel.runtime.codegen.loops import Loop
+from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.assigned_state import TaskRestore
 from firesteel.runtime.model.deployment import OutputDescriptor, TaskDeploymentDescriptor
 from firesteel.runtime.model.elements import (
@@ -32,24 +33,20 @@ from firesteel.runtime.operators.deferring import DeferringOperator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.state.registry import configured_backend
+from firesteel.runtime.task.batch_size import BatchSize
 from firesteel.runtime.task.channel_state import restore_channels
 from firesteel.runtime.task.deferred_results import DeferredResults
 from firesteel.runtime.task.task_checkpoints import TaskCheckpoints
 from firesteel.runtime.task.task_metrics import TaskMetrics, TaskTimes
 from firesteel.runtime.task.task_services import TaskServices
 from firesteel.runtime.time.input_clock import InputClock
-from firesteel.runtime.time.turns import MAX_TURN_S, Turn
+from firesteel.runtime.time.turns import Turn
 from firesteel.runtime.time.watermarks import create_valve
 
 if TYPE_CHECKING:
     from firesteel.process.event_loop import EventLoop
 
 __all__ = ["Task"]
-
-_SOURCE_TURN_S = MAX_TURN_S / 5
-"""How long a source should take for the records that it reads at a time; the rest of a longer turn is held."""
-_MAX_BATCH_GROWTH = 8
-"""How many times as many records the next batch may have, at most."""
 
 
 class Task:
@@ -130,16 +127,12 @@ class Task:
         self.snapshots = self.checkpoints.snapshots
         self._barriers = self.checkpoints.barriers
         self._awaits_checkpoint = self.head.checkpointing
-        self._most = SourceOperator.MAX_RECORDS if self.source is not None else 1 << 62
-        """How many records to process at a time: fewer where they take long."""
         self._is_long_lived = execution.is_long_lived
-        # in a stage all input is processed before the output is read, and a task that runs again cuts its input as
-        # before
-        self._adapts = self._is_long_lived or (execution.has_idle_gaps and self.source is not None)
-        if self._adapts:
-            # it is not yet known how long a record takes
-            self._most = 1
-        self._turn_s = MAX_TURN_S if self.source is None else _SOURCE_TURN_S
+        self._batch_size = BatchSize(
+            is_source=self.source is not None,
+            has_columns=self.source is not None and self.source.emits_columns,
+            adapts=self._is_long_lived or (execution.has_idle_gaps and self.source is not None),
+        )
         self._can_cut = False
         """Whether a batch that takes too long can be ended in the middle."""
         self.reports = TaskMetrics(self)
@@ -301,7 +294,7 @@ class Task:
                 if self.source.ended or self._awaits_results:
                     self.end_of_data()
                 else:
-                    self.source.poll(min(self._most, most, self._deferred.room))
+                    self.source.poll(min(self._batch_size.most, most, self._deferred.room))
                     self.records_in = self.source.records
                     self._close_full_buffers()
             elif self._unfinished:
@@ -313,8 +306,7 @@ class Task:
             self.running = False
             took = self._monotonic() - started
             self.busy_s += took
-        if self._adapts:
-            self._adapt(self.records_in - before, took)
+        self._batch_size.adapt(self.records_in - before, took)
 
     def _emit_results(self, now: float) -> bool:
         """Emits results that have come; returns whether the task can go on with its input."""
@@ -326,20 +318,9 @@ class Task:
             return False
         return self._awaits_results or (self.can_read and self._has_input(now))
 
-    def _adapt(self, records: int, took: float) -> None:
-        """Sets the size of the next batch after one of so many records that took so long."""
-        if took > self._turn_s:
-            if records:
-                self._most = max(1, min(int(records * self._turn_s / took), self._most))
-        elif records >= self._most and took < self._turn_s / 4:
-            # until it is no longer what limits a batch
-            self._most = int(self._most * min(self._turn_s / 2 / max(took, 1e-9), _MAX_BATCH_GROWTH))
-            if self.source is not None:
-                self._most = min(self._most, SourceOperator.MAX_RECORDS)
-
     def _process_input(self) -> None:
         assert self.gate is not None
-        polled = self.gate.poll(min(self._most, self._deferred.room))
+        polled = self.gate.poll(min(self._batch_size.most, self._deferred.room))
         if polled is None:
             return
         channel, element = polled
@@ -358,6 +339,8 @@ class Task:
             turn.cursor = iter(values)
             loop(turn.cursor, timestamps)  # type: ignore[arg-type]
         else:
+            if type(values) is ColumnBatch:
+                self._batch_size.expect_columns()
             loop(values, timestamps)
         rest = turn.take_rest()
         if rest:
