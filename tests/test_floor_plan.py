@@ -88,6 +88,7 @@ ORDERS = {
         "formats",
         "formats/json",
         "formats/csv",
+        "formats/changes",
         "connectors/nexmark",
         "connectors/datagen",
         "connectors/filesystem",

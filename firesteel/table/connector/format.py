@@ -27,8 +27,11 @@ __all__ = [
 ]
 
 BUILT_IN_FORMATS: dict[str, str] = {
+    "canal-json": "firesteel.table.formats.changes.canal",
     "csv": "firesteel.table.formats.csv",
+    "debezium-json": "firesteel.table.formats.changes.debezium",
     "json": "firesteel.table.formats.json",
+    "maxwell-json": "firesteel.table.formats.changes.maxwell",
     "raw": "firesteel.table.formats.raw",
 }
 """The module of each format; its ``FACTORY`` is the factory."""

@@ -8,7 +8,7 @@ from firesteel.common.time import Duration
 from firesteel.config.memory_size import MemorySize
 from firesteel.config.option import ConfigOptions
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext, check_options
-from firesteel.table.connector.format import FormatFactory, find_format
+from firesteel.table.connector.format import BUILT_IN_FORMATS, FormatFactory, find_format
 from firesteel.table.connector.options import option_of
 from firesteel.table.connectors.filesystem.partitions import Partitioning
 from firesteel.table.connectors.filesystem.sink import FileSystemTableSink, Rolling
@@ -53,7 +53,7 @@ _COMPRESSIONS = {"SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd", "LZ4": "lz4
 class _Factory(DynamicTableFactory):
     identifier = "filesystem"
     required_options = ("path", "format")
-    optional_options = (*(option.key for option in _OPTIONS), "json.", "csv.", "raw.", "parquet.", "avro.", "orc.")
+    optional_options = (*(option.key for option in _OPTIONS), *(f"{name}." for name in (*BUILT_IN_FORMATS, "parquet")))
 
     def create_source(self, context: FactoryContext) -> FileSystemTableSource:
         options = context.options

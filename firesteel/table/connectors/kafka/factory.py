@@ -11,7 +11,7 @@ from firesteel.connectors.kafka.topics import KafkaTopicPartition
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext, check_options
-from firesteel.table.connector.format import FormatFactory, find_format
+from firesteel.table.connector.format import BUILT_IN_FORMATS, FormatFactory, find_format
 from firesteel.table.connector.options import option_of, required_option
 from firesteel.table.connectors.kafka.sink import KafkaTableSink
 from firesteel.table.connectors.kafka.source import KafkaTableSource, Subscription
@@ -60,20 +60,16 @@ _OWN = (
     ID_PREFIX,
     PARALLELISM,
 )
+_FORMATS = tuple(f"{name}." for name in BUILT_IN_FORMATS)
+"""Options of formats, which are checked when the format is found."""
 Found = tuple[FormatFactory, dict[str, str]]
 
 
 class _Factory(DynamicTableFactory):
     identifier = "kafka"
     required_options: tuple[str, ...] = (SERVERS.key,)
-    optional_options = (*(option.key for option in _OWN), "properties.", "format", "key.", "value.")
+    optional_options = (*(option.key for option in _OWN), "properties.", "format", "key.", "value.", *_FORMATS)
     is_upsert = False
-
-    def __init__(self) -> None:
-        # formats are checked when they are found
-        from firesteel.table.connector.format import BUILT_IN_FORMATS
-
-        self.optional_options = (*self.optional_options, *(f"{name}." for name in BUILT_IN_FORMATS))
 
     def create_source(self, context: FactoryContext) -> KafkaTableSource:
         value, key = self._formats(context)

@@ -1,0 +1,1 @@
+"""Formats of changes in JSON: ``debezium-json``, ``canal-json`` and ``maxwell-json``."""
