@@ -40,8 +40,7 @@ class JsonDecoder(Decoder):
         self._schema = columns_schema(row_type)
         self._convert = row_converter(row_type, reading)
         self._decode = msgspec.json.Decoder(_struct(row_type, reading.fails_on_missing)).decode
-        names = [f"f{index}" for index in range(len(row_type.fields))]
-        self._fields = operator.attrgetter(*names) if names else None
+        self._fields = [operator.attrgetter(f"f{index}") for index in range(len(row_type.fields))]
 
     def decode(self, messages: Sequence[bytes | None]) -> Decoded:
         """The rows of messages; of a message without text there is none."""
@@ -92,16 +91,12 @@ class JsonDecoder(Decoder):
         fields = self._row_type.fields
         if not structs or not fields:
             return [require_pyarrow("SQL").array([], arrow_type(part.type)) for part in fields]
-        if len(fields) == 1:
-            columns: Any = [[struct.f0 for struct in structs]]
-        else:
-            assert self._fields is not None
-            columns = zip(*map(self._fields, structs), strict=True)
-        return [self._array(column, part.type) for column, part in zip(columns, fields, strict=True)]
+        # column by column: a tuple for each row would cost as much as reading it
+        return [self._array(list(map(get, structs)), part.type) for get, part in zip(self._fields, fields, strict=True)]
 
-    def _array(self, values: Sequence[Any], type_: t.LogicalType) -> Any:
+    def _array(self, values: list[Any], type_: t.LogicalType) -> Any:
         if isinstance(type_, _TEXTS):
-            return self._reading.texts.to_column(list(values), type_)
+            return self._reading.texts.to_column(values, type_)
         if _is_plain(type_):
             return require_pyarrow("SQL").array(values, arrow_type(type_))
         return to_column([None if value is None else self._value(value, type_) for value in values], type_)

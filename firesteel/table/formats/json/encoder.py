@@ -14,6 +14,7 @@ from firesteel.table.connector.format import Encoder
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.formats.written_texts import date_text, stripped, time_text, timestamp_text
 from firesteel.types import logical as t
+from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import from_column
 from firesteel.types.java_text import to_java_double, to_java_float
 
@@ -21,6 +22,9 @@ __all__ = ["JsonEncoder", "JsonWriting"]
 
 _quote = json.encoder.encode_basestring
 Write = Callable[[Any], str]
+_ESCAPED = r'["\\\x00-\x1f]'
+_ZEROS = r"(?:\.0*|(\.\d*[1-9])0+)$"
+"""Zeros at the end of a fraction, and a fraction of zeros."""
 
 
 @dataclass(frozen=True)
@@ -41,26 +45,53 @@ class JsonEncoder(Encoder):
         self._ignores_nulls = writing.ignores_nulls
         names = [_quote(part.name) for part in row_type.fields]
         self._names = names
-        self._template = "{{" + ",".join(f"{_braces(name)}:{{}}" for name in names) + "}}"
+        self._is_iso = writing.is_iso
 
     def encode(self, batch: ColumnBatch) -> list[bytes | None]:
-        return [text.encode("utf-8") for text in self.texts(batch.data)]
+        if self._ignores_nulls or not self._row_type.fields:
+            return [text.encode("utf-8") for text in self.texts(batch.data)]
+        found: list[bytes | None] = self._joined(batch.data).cast("binary").to_pylist()
+        return found
 
     def texts(self, data: Any) -> list[str]:
         """The text of each row of a RecordBatch."""
-        columns = []
-        for index, (part, write) in enumerate(zip(self._row_type.fields, self._writers, strict=True)):
-            values = from_column(data.column(index), part.type)
-            columns.append(_texts(values, write))
-        if not columns:
+        if not self._row_type.fields:
             return ["{}"] * data.num_rows
-        if self._ignores_nulls:
-            return [_without_nulls(self._names, row) for row in zip(*columns, strict=True)]
-        return list(map(self._template.format, *columns))
+        if not self._ignores_nulls:
+            found: list[str] = self._joined(data).to_pylist()
+            return found
+        columns = [self._column(data, index).to_pylist() for index in range(len(self._writers))]
+        return [_without_nulls(self._names, row) for row in zip(*columns, strict=True)]
+
+    def _joined(self, data: Any) -> Any:
+        import pyarrow.compute as pc
+
+        parts: list[Any] = []
+        for index, name in enumerate(self._names):
+            parts += [f"{',' if index else '{'}{name}:", self._column(data, index)]
+        return pc.binary_join_element_wise(*parts, "}", "")
+
+    def _column(self, data: Any, index: int) -> Any:
+        """The texts of a column, without a loop over rows where Arrow writes the same."""
+        import pyarrow.compute as pc
+
+        column, type_ = data.column(index), self._row_type.fields[index].type
+        if isinstance(type_, (t.TinyIntType, t.SmallIntType, t.IntType, t.BigIntType, t.BooleanType)):
+            texts = column.cast("string")
+        elif isinstance(type_, (t.CharType, t.VarCharType)) and not _has_escapes(column):
+            texts = pc.binary_join_element_wise('"', column, '"', "")
+        elif isinstance(type_, t.TimestampType) and not self._is_iso:
+            texts = pc.replace_substring_regex(column.cast("string"), _ZEROS, r"\1")
+            texts = pc.binary_join_element_wise('"', texts, '"', "")
+        else:
+            texts = require_pyarrow("SQL").array(_texts(from_column(column, type_), self._writers[index]), "string")
+        return texts.fill_null("null")
 
 
-def _braces(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
+def _has_escapes(column: Any) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.match_substring_regex(column, _ESCAPED)).as_py())
 
 
 def _texts(values: Sequence[Any], write: Write) -> list[str]:
