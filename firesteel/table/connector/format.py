@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 BUILT_IN_FORMATS: dict[str, str] = {
+    "avro": "firesteel.table.formats.avro",
     "canal-json": "firesteel.table.formats.changes.canal",
     "csv": "firesteel.table.formats.csv",
     "debezium-json": "firesteel.table.formats.changes.debezium",

@@ -96,6 +96,7 @@ def test_raw_lines(tmp_path):
         ({"format": "jsn"}, "Could not find any format factory for identifier 'jsn'"),
         ({"format": "json", "json.ignore-parse-error": "true"}, "Unsupported options:\n\nignore-parse-error"),
         ({"format": "json", "csv.field-delimiter": ";"}, "Unsupported options:\n\ncsv.field-delimiter"),
+        ({"format": "avro"}, "supported for messages only"),
         ({"format": "json", "source.monitor-interval": "often"}, "Could not parse value 'often'"),
         ({"format": "csv", "csv.quote-character": "''"}, "single character"),
     ],

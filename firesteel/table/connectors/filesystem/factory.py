@@ -107,6 +107,10 @@ class _Factory(DynamicTableFactory):
         if context.options["format"] == "parquet":
             check_options(self.identifier, context.options, self.required_options, [*own, COMPRESSION.key])
             return None
+        if context.options["format"] == "avro":
+            raise ValidationError(
+                "The format 'avro' is supported for messages only, not for files.", hint="Use the format 'parquet'."
+            )
         found = find_format(context)
         assert found is not None
         factory, options, keys = found
