@@ -1,4 +1,4 @@
-"""Operators of Top-N, deduplication, OVER and sorts: restored in the middle, split by key groups, with expiring state."""
+"""Operators of Top-N, deduplication, OVER and sorts: restored midway, split by key groups, with expiring state."""
 
 from __future__ import annotations
 
