@@ -53,6 +53,17 @@ def test_upserts(kafka, topic):
     sink = sink_of(TYPE, {**options(kafka, topic, **UPSERT), "connector": "upsert-kafka"}, primary_key=["id"])
     kinds = [RowKind.INSERT, RowKind.UPDATE_AFTER, RowKind.DELETE]
     write_rows(sink, TYPE, [(1, "a"), (1, "b"), (1, "b")], kinds, (0,))
+    write_rows(sink, TYPE, [(2, "x"), (2, "x"), (2, "y")], [RowKind.INSERT] * 3, (0,))
+    bounded = {"scan.bounded.mode": "latest-offset", **UPSERT}
+    upserts = source_of(TYPE, {**options(kafka, topic, **bounded), "connector": "upsert-kafka"}, primary_key=["id"])
+    changes = [(str(row.get_row_kind()), *row) for row in run_query("SELECT * FROM t", {"t": upserts})]
+    assert [change for change in changes if change[1] == 1] == [
+        ("+I", 1, "a"),
+        ("-U", 1, "a"),
+        ("+U", 1, "b"),
+        ("-D", 1, "b"),
+    ]
+    assert [change for change in changes if change[1] == 2] == [("+I", 2, "x"), ("-U", 2, "x"), ("+U", 2, "y")]
     raw = source_of(
         {"key": DataTypes.STRING(), "value": DataTypes.STRING()},
         options(
@@ -62,9 +73,13 @@ def test_upserts(kafka, topic):
             **BOUNDED,
         ),
     )
-    assert [(json.loads(key), json.loads(value)) for key, value in run_query("SELECT * FROM t", {"t": raw})] == [
+    found = [(json.loads(key), json.loads(value)) for key, value in run_query("SELECT * FROM t", {"t": raw})]
+    assert sorted(found, key=lambda pair: pair[0]["id"]) == [
         ({"id": 1}, {"id": 1, "name": "a"}),
         ({"id": 1}, {"id": 1, "name": "b"}),
+        ({"id": 2}, {"id": 2, "name": "x"}),
+        ({"id": 2}, {"id": 2, "name": "x"}),
+        ({"id": 2}, {"id": 2, "name": "y"}),
     ]
 
 

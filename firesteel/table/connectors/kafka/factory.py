@@ -174,12 +174,6 @@ class _UpsertFactory(_Factory):
                     f"Unsupported options found for 'upsert-kafka'.\n\nUnsupported options:\n\n{option.key}"
                 )
 
-    def create_source(self, context: FactoryContext) -> KafkaTableSource:
-        raise ValidationError(
-            "Connector 'upsert-kafka' can only be used as a sink as yet. It cannot be used as a source.",
-            hint="Read the topic with the connector 'kafka' and the format 'debezium-json', or as appended rows.",
-        )
-
 
 def _key_columns(context: FactoryContext, is_upsert: bool) -> tuple[tuple[str, str], ...]:
     """The columns of the key, each with its name in the key."""

@@ -14,11 +14,14 @@ from firesteel.connectors.kafka.source.deserialization import ConsumerRecord, Ka
 from firesteel.connectors.kafka.source.offsets import KafkaOffsetsInitializer
 from firesteel.connectors.kafka.source.source import KafkaSource
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.columns.keys import ColumnKeySelector
+from firesteel.runtime.model.partitioner import KeyGroupPartitioner
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.format import DecodingFormat
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.runtime.decoding_source import BatchDecoder, DecodingSource
+from firesteel.table.runtime.operators.ranks.normalize import NormalizeSpec
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema, to_column
 from firesteel.types.logical import LogicalType, RowField, RowType
@@ -85,14 +88,25 @@ class KafkaTableSource(ScanTableSource):
 
     @property
     def changelog_mode(self) -> ChangelogMode:
-        return ChangelogMode.upsert() if self.is_upsert else self.value_format.changelog_mode
+        return ChangelogMode.all() if self.is_upsert else self.value_format.changelog_mode
 
     def create_stream(self, context: ScanContext) -> DataStream[Any]:
         whole = self.is_upsert or self.metadata_columns or self.reads_keys
         deserializer = _WholeRecords() if whole else KafkaRecordDeserializationSchema.value_only(ByteArraySchema())
         source = DecodingSource(self.subscription.source(deserializer), KafkaDecoder(self, bool(whole)))
         strategy = context.watermark_strategy or WatermarkStrategy.no_watermarks()
-        return context.environment.from_source(source, strategy, context.name)
+        stream = context.environment.from_source(source, strategy, context.name)
+        return self._normalized(stream) if self.is_upsert else stream
+
+    def _normalized(self, stream: DataStream[Any]) -> DataStream[Any]:
+        """Upserts as a changelog: the rows before updates, and whole rows for deletions."""
+        from firesteel.datastream.streams.keyed_stream import KeyedStream
+
+        places = tuple(self.type.field_names.index(name) for name, _ in self.key_columns)
+        selector = ColumnKeySelector(places)
+        partition = stream._partition(KeyGroupPartitioner(selector))
+        keyed = KeyedStream(stream._environment, partition, selector, None, stream)  # type: ignore[arg-type]
+        return keyed._transform("ChangelogNormalize", NormalizeSpec(places, self.type), None)
 
     @property
     def reads_keys(self) -> bool:
@@ -101,7 +115,8 @@ class KafkaTableSource(ScanTableSource):
         return any(part.name in keys for part in self.type.fields)
 
     def with_projection(self, columns: Sequence[int]) -> KafkaTableSource | None:
-        if not columns:
+        kept = {self.type.fields[column].name for column in columns}
+        if not columns or (self.is_upsert and not all(name in kept for name, _ in self.key_columns)):
             return None
         return replace(self, type=RowType([self.type.fields[column] for column in columns], nullable=False))
 
