@@ -54,3 +54,9 @@ def test_standard_error_and_subtasks(capfd):
 def test_wrong_options():
     with pytest.raises(ValidationError, match="Could not parse value 'maybe' for key 'standard-error'"):
         sink_of(TYPE, {"connector": "print", "standard-error": "maybe"})
+
+
+def test_blackhole():
+    write_rows(sink_of(TYPE, {"connector": "blackhole", "sink.parallelism": "2"}), TYPE, ROWS)
+    with pytest.raises(ValidationError, match="Could not parse value 'x' for key"):
+        sink_of(TYPE, {"connector": "blackhole", "sink.parallelism": "x"})
