@@ -12,6 +12,7 @@ __all__ = [
     "MAX_COLUMN_WIDTH",
     "MINI_BATCH_ENABLED",
     "NOT_NULL_ENFORCER",
+    "UPSERT_MATERIALIZE",
 ]
 
 _key = ConfigOptions.key
@@ -66,5 +67,14 @@ NOT_NULL_ENFORCER = (
     .with_description(
         "What happens to rows with a null value for a NOT NULL column of the table to which they are written: ERROR "
         "fails the job, DROP leaves them out."
+    )
+)
+UPSERT_MATERIALIZE = (
+    _key("table.exec.sink.upsert-materialize")
+    .choice_type("AUTO", "FORCE", "NONE")
+    .default_value("AUTO")
+    .with_description(
+        "Whether rows with the same primary key of a sink are kept apart before it, in state. AUTO: if the query has "
+        "updates, and no key of its rows is part of the primary key."
     )
 )

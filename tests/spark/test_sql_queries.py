@@ -17,7 +17,7 @@ from tests.unit.table.test_queries import RECORDED, plan
 TABLES = json.loads(
     (Path(__file__).parents[1] / "unit" / "table" / "recorded" / "query_tables.json").read_text("utf-8")
 )
-UNSUPPORTED = ("COLLECT", "SELECT k, i IN (SELECT")
+UNSUPPORTED = ("COLLECT", "FIRST_VALUE", "SELECT k, i IN (SELECT")
 """Parts of queries that are not printed as Spark SQL yet."""
 ANY_ROWS = (
     "SELECT k FROM t LIMIT 10 OFFSET 5",

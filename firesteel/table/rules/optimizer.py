@@ -19,6 +19,7 @@ from firesteel.table.rules.rank import rank
 from firesteel.table.rules.rank_strategy import rank_strategy
 from firesteel.table.rules.set_operations import set_operations
 from firesteel.table.rules.temporal_sort import temporal_sort
+from firesteel.table.rules.upserts import materialize_upserts, normalize_upserts
 from firesteel.table.rules.windows import prune
 from firesteel.table.rules.windows.streaming import streaming_windows
 
@@ -27,6 +28,7 @@ __all__ = ["optimize", "prune", "prune_joins", "prune_ranks"]
 Rule = Callable[[LogicalNode], LogicalNode]
 
 _EACH_NODE: Sequence[Rule] = (
+    normalize_upserts,
     set_operations,
     push_filters,
     temporal_sort,
@@ -40,14 +42,15 @@ _EACH_NODE: Sequence[Rule] = (
 """Rules that see a node after its inputs, one after the other."""
 
 
-def optimize(root: LogicalNode) -> LogicalNode:
-    """The plan as it is translated."""
+def optimize(root: LogicalNode, upsert_materialize: str = "AUTO") -> LogicalNode:
+    """The plan as it is translated; ``upsert_materialize`` is the option of sinks."""
     root = subqueries_to_joins(root)
     for rule in _EACH_NODE:
         root = _applied(rule, root)
     root = prune_columns(_applied(filter_sources, root))
     # projections that pruning leaves behind are merged again
-    return _applied(rank_strategy, _applied(merge_calcs, _applied(read_nested_fields, root)))
+    root = _applied(rank_strategy, _applied(merge_calcs, _applied(read_nested_fields, root)))
+    return materialize_upserts(root, upsert_materialize)
 
 
 def _applied(rule: Rule, node: LogicalNode) -> LogicalNode:

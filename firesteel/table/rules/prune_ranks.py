@@ -8,6 +8,7 @@ from firesteel.table.plan.nodes import LogicalNode, SortKey
 from firesteel.table.plan.over import Over, OverCall, OverGroup
 from firesteel.table.plan.ranks import Rank, TemporalSort
 from firesteel.table.plan.streaming import Calc
+from firesteel.table.plan.upserts import ChangelogNormalize
 from firesteel.table.rules.prune_columns import Places, Pruned, prune, prunes
 from firesteel.table.rules.references import references
 
@@ -75,3 +76,9 @@ def _group(group: OverGroup, calls: list[OverCall], places: Places) -> OverGroup
 def _temporal_sort(node: TemporalSort, needed: frozenset[int]) -> Pruned:
     below, places = _narrowed(node.input, {*needed, *(key.index for key in node.order)})
     return replace(node, input=below, order=_moved(node.order, places)), places
+
+
+@prunes(ChangelogNormalize)
+def _normalize(node: ChangelogNormalize, needed: frozenset[int]) -> Pruned:
+    below, places = _narrowed(node.input, {*needed, *node.key})
+    return ChangelogNormalize(below, tuple(places[column] for column in node.key)), places

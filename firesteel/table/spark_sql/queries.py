@@ -21,10 +21,12 @@ from firesteel.table.plan.nodes import (
     TableScan,
     Values,
 )
+from firesteel.table.plan.over import Over
 from firesteel.table.plan.rewriting import named_inputs
 from firesteel.table.plan.streaming import WatermarkAssigner
 from firesteel.table.plan.subqueries import Exists, InSubquery, OuterRef, ScalarSubquery, Subquery
 from firesteel.table.spark_sql.aggregates import aggregate_text
+from firesteel.table.spark_sql.windows import order_text, over_text
 from firesteel.types.logical import BooleanType
 
 __all__ = ["SparkQueryPrinter", "UnsupportedInSparkError"]
@@ -80,6 +82,8 @@ class SparkQueryPrinter:
                 return operator.join(f"({self.print(relation)})" for relation in node.relations)
             case Sort():
                 return self._sort(node)
+            case Over():
+                return self._over(node)
         raise UnsupportedInSparkError(type(node).__name__)
 
     # -- nodes -------------------------------------------------------------------------------------------------
@@ -126,15 +130,20 @@ class SparkQueryPrinter:
         condition = self._text(named_inputs(node.condition, names))
         return f"SELECT * FROM {sides[0]} AS l {_JOINS[node.kind]} {sides[1]} AS r ON {condition}"
 
+    def _over(self, node: Over) -> str:
+        texts = list(map(quoted, node.input.row_type.field_names))
+        for group in node.groups:
+            for call in group.calls:
+                text = over_text(node, group, call)
+                if text is None:
+                    raise UnsupportedInSparkError(f"{call.function} over {group.frame}")
+                texts.append(text)
+        named = zip(texts, node.row_type.field_names, strict=True)
+        return f"SELECT {self._list(named)} FROM {self._below(node.input)}"
+
     def _sort(self, node: Sort) -> str:
-        names = node.row_type.field_names
-        keys = (
-            f"{quoted(names[key.index])} {'DESC' if key.descending else 'ASC'} "
-            f"NULLS {'LAST' if key.nulls_last else 'FIRST'}"
-            for key in node.keys
-        )
         text = f"SELECT * FROM {self._below(node.input)}"
-        text += f" ORDER BY {', '.join(keys)}" if node.keys else ""
+        text += f" ORDER BY {order_text(node.keys, node.row_type.field_names)}" if node.keys else ""
         text += f" LIMIT {node.fetch}" if node.fetch is not None else ""
         return text + (f" OFFSET {node.offset}" if node.offset else "")
 

@@ -25,6 +25,7 @@ from firesteel.table.runtime.operators.calc import (
     ProjectionFunction,
     WatermarkExpression,
 )
+from firesteel.table.runtime.operators.ranks.upserts import DropUpdateBeforeSpec
 from firesteel.table.translate.translator import Columns, Translator, translates
 from firesteel.types.logical import LogicalType, RowType, TimestampKind
 
@@ -116,6 +117,9 @@ def sink(node: Sink, translator: Translator) -> Any:
     name = node.sink.as_summary_string() if node.identifier is None else node.identifier.object_name
     context = SinkContext(f"Sink: {name}", node.row_type, node.primary_key)
     stream = translator.translate(node.input)
+    # nodes may get more UPDATE_BEFORE rows than they asked for
+    if not translator.traits(node.input).mode.is_insert_only and not node.accepts_update_before:
+        stream = translator.apply(stream, "DropUpdateBefore", DropUpdateBeforeSpec())
     written = node.sink.consume(stream, context)
     parallelism = parallelism_of(stream._transformation)
     if parallelism is not None and written._transformation.parallelism is None:

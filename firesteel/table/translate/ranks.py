@@ -7,11 +7,13 @@ from typing import Any
 from firesteel.table.plan.ranks import Rank
 from firesteel.table.plan.replicate import ReplicateRows
 from firesteel.table.plan.time_attributes import is_rowtime
+from firesteel.table.plan.upserts import ChangelogNormalize, UpsertMaterialize
 from firesteel.table.runtime.operators.ranks.deduplicate import KeepFirstSpec, KeepLastSpec
 from firesteel.table.runtime.operators.ranks.keep_first_by_time import EarliestRowSpec
 from firesteel.table.runtime.operators.ranks.retractable import RetractableTopNSpec
 from firesteel.table.runtime.operators.ranks.top_n import AppendOnlyTopNSpec
 from firesteel.table.runtime.operators.ranks.updatable import UpdatableTopNSpec
+from firesteel.table.runtime.operators.ranks.upserts import ChangelogNormalizeSpec, UpsertMaterializeSpec
 from firesteel.table.runtime.operators.replicate import ReplicateRowsSpec
 from firesteel.table.translate.basic import rowtime_of
 from firesteel.table.translate.translator import Columns, Translator, translates
@@ -69,3 +71,24 @@ def _spec(node: Rank, translator: Translator) -> Any:
 def replicate_rows(node: ReplicateRows, translator: Translator) -> Columns:
     """Rows that are repeated."""
     return translator.apply(translator.translate(node.input), "ReplicateRows", ReplicateRowsSpec())
+
+
+@translates(ChangelogNormalize)
+def changelog_normalize(node: ChangelogNormalize, translator: Translator) -> Columns:
+    """The last row of each key."""
+    spec = ChangelogNormalizeSpec(
+        node.key,
+        node.row_type,
+        translator.traits(node).emits_update_before,
+        translator.is_per_row,
+        rowtime_of(node.row_type),
+        translator.state_ttl_ms,
+    )
+    return translator.apply(translator.keyed(translator.translate(node.input), node.key), "ChangelogNormalize", spec)
+
+
+@translates(UpsertMaterialize)
+def upsert_materialize(node: UpsertMaterialize, translator: Translator) -> Columns:
+    """The rows of each key."""
+    spec = UpsertMaterializeSpec(node.key, node.row_type, rowtime_of(node.row_type), translator.state_ttl_ms)
+    return translator.apply(translator.keyed(translator.translate(node.input), node.key), "UpsertMaterialize", spec)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from firesteel.config.table_options import UPSERT_MATERIALIZE
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import collecting, job_plan
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
@@ -53,7 +54,7 @@ def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: 
     """The plans as they were bound, as they are run, and what runs them."""
     parts = ["== Abstract Syntax Tree ==\n" + "\n".join(_tree(plan, {}) for plan in plans)]
     if session.is_streaming:
-        parts += _streaming_parts(plans, details)
+        parts += _streaming_parts(plans, details, session.configuration.get(UPSERT_MATERIALIZE))
     else:
         parts.append("== Execution ==\n" + "\n".join(_execution(plan, session) for plan in plans))
     if ExplainDetail.PLAN_ADVICE in details:
@@ -63,8 +64,8 @@ def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: 
     return "\n".join(parts)
 
 
-def _streaming_parts(plans: Sequence[LogicalNode], details: Sequence[ExplainDetail]) -> list[str]:
-    roots = [optimize(plan if isinstance(plan, Sink) else collecting(plan)) for plan in plans]
+def _streaming_parts(plans: Sequence[LogicalNode], details: Sequence[ExplainDetail], option: str) -> list[str]:
+    roots = [optimize(plan if isinstance(plan, Sink) else collecting(plan), option) for plan in plans]
     traits = infer_traits(roots)
     optimized = [root if isinstance(plan, Sink) else root.inputs()[0] for plan, root in zip(plans, roots, strict=True)]
     shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}

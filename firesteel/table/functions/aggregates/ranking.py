@@ -27,7 +27,7 @@ def _shifted(name: str) -> Signature:
             raise mismatch(name, arguments, f"'{name}(<ANY>, <INTEGER>, <ANY>)'")
         types = tuple(argument.type for argument in arguments)
         default = arguments[2].type.nullable if len(arguments) > 2 else True
-        return Inferred((*types[:2], *(types[0] for _ in types[2:])), types[0].copy(types[0].nullable or default))
+        return Inferred((*types[:2], *(types[0] for _ in types[2:])), types[0].copy(default))
 
     return infer
 
