@@ -38,6 +38,11 @@ def over_text(node: Over, group: OverGroup, call: OverCall) -> str | None:
         arguments = _arguments(node, call, names)
         if arguments is None:
             return None
+        if call.function == "CUME_DIST":
+            # Flink counts rows up to the row itself, not up to the last one that is equal in the order
+            whole = ", ".join(quoted(names[index]) for index in group.partition)
+            rows = f"COUNT(*) OVER ({f'PARTITION BY {whole}' if whole else ''})"
+            return f"CAST(ROW_NUMBER() OVER ({window}) AS DOUBLE) / {rows}"
         return f"CAST({call.function}({', '.join(arguments)}) OVER ({window}) AS {spark_type(call.type)})"
     if call.function not in _AGGREGATES:
         return None
