@@ -7,7 +7,9 @@ from firesteel.config.option import ConfigOptions
 
 __all__ = [
     "AGG_PHASE_STRATEGY",
+    "EARLY_FIRE_ENABLED",
     "IDLE_STATE_RETENTION",
+    "LATE_FIRE_ENABLED",
     "LOCAL_TIME_ZONE",
     "MAX_COLUMN_WIDTH",
     "MINI_BATCH_ENABLED",
@@ -24,6 +26,20 @@ AGG_PHASE_STRATEGY = (
     .with_description(
         "Whether aggregates have a local phase before the exchange by key. AUTO: if the functions can be merged, "
         "mini-batches are enabled, and there is more than one subtask."
+    )
+)
+EARLY_FIRE_ENABLED = (
+    _key("table.exec.emit.early-fire.enabled")
+    .boolean_type()
+    .default_value(False)
+    .with_description("Results of windows before they end. Not supported: queries with windows are refused if true.")
+)
+LATE_FIRE_ENABLED = (
+    _key("table.exec.emit.late-fire.enabled")
+    .boolean_type()
+    .default_value(False)
+    .with_description(
+        "Results of windows again for late rows. Not supported: queries with windows are refused if true."
     )
 )
 IDLE_STATE_RETENTION = (

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from firesteel.config.table_options import EARLY_FIRE_ENABLED, LATE_FIRE_ENABLED
 from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.joins import TRUE
 from firesteel.table.plan.nodes import Join, JoinKind
 from firesteel.table.plan.window_kinds import AlignedWindow, SessionWindow
@@ -41,6 +43,7 @@ def table_function(node: WindowTableFunction, translator: Translator) -> Columns
 @translates(WindowAggregate)
 def aggregate(node: WindowAggregate, translator: Translator) -> Columns:
     """Results of windows."""
+    _check_options(translator)
     retracts = not translator.traits(node.input).mode.is_insert_only
     if isinstance(node.window, SessionWindow):
         assert node.time is not None
@@ -62,6 +65,15 @@ def aggregate(node: WindowAggregate, translator: Translator) -> Columns:
     )
     stream = translator.keyed(translator.translate(node.input), spec.keys)
     return translator.apply(stream, "WindowAggregate", spec)
+
+
+def _check_options(translator: Translator) -> None:
+    for option in (EARLY_FIRE_ENABLED, LATE_FIRE_ENABLED):
+        if translator.configuration.get(option):
+            raise ValidationError(
+                f"'{option.key}' is not supported: windows have results once, when they end.",
+                hint="Remove the option, or group by the time without a window.",
+            )
 
 
 def _sessions(

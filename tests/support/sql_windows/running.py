@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from firesteel.config.configuration import Configuration
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec
 from firesteel.table.binder.queries import QueryBinder
@@ -22,10 +23,10 @@ def bind(sql: str) -> LogicalNode:
     return QueryBinder(resolve, sql, SESSION).bind(parse_query(sql))
 
 
-def stream_of(sql: str, env: StreamExecutionEnvironment) -> DataStream[Any]:
+def stream_of(sql: str, env: StreamExecutionEnvironment, configuration: Configuration | None = None) -> DataStream[Any]:
     """The rows of a query as a stream."""
     root = optimize(bind(sql))
-    translator = Translator(env, [root], session=SESSION)
+    translator = Translator(env, [root], configuration, SESSION)
     return translator.apply(translator.translate(root), "ColumnsToRows", ColumnsToRowsSpec())
 
 
