@@ -25,7 +25,9 @@ from firesteel.table.plan.over import Over
 from firesteel.table.plan.rewriting import named_inputs
 from firesteel.table.plan.streaming import WatermarkAssigner
 from firesteel.table.plan.subqueries import Exists, InSubquery, OuterRef, ScalarSubquery, Subquery
+from firesteel.table.plan.windows import WindowTableFunction
 from firesteel.table.spark_sql.aggregates import aggregate_text
+from firesteel.table.spark_sql.window_functions import window_text
 from firesteel.table.spark_sql.windows import order_text, over_text
 from firesteel.types.logical import BooleanType
 
@@ -84,6 +86,10 @@ class SparkQueryPrinter:
                 return self._sort(node)
             case Over():
                 return self._over(node)
+            case WindowTableFunction():
+                text = window_text(node, self._below(node.input))
+                if text is not None:
+                    return text
         raise UnsupportedInSparkError(type(node).__name__)
 
     # -- nodes -------------------------------------------------------------------------------------------------
