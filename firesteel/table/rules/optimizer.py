@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.plan.nodes import LogicalNode, TableScan, walk
 from firesteel.table.rules import prune_ranks
 from firesteel.table.rules.filter_sources import filter_sources
 from firesteel.table.rules.joins import prune_joins
@@ -23,7 +23,7 @@ from firesteel.table.rules.upserts import materialize_upserts, normalize_upserts
 from firesteel.table.rules.windows import prune
 from firesteel.table.rules.windows.streaming import streaming_windows
 
-__all__ = ["optimize", "prune", "prune_joins", "prune_ranks"]
+__all__ = ["optimize", "optimize_all", "prune", "prune_joins", "prune_ranks"]
 
 Rule = Callable[[LogicalNode], LogicalNode]
 
@@ -42,12 +42,23 @@ _EACH_NODE: Sequence[Rule] = (
 """Rules that see a node after its inputs, one after the other."""
 
 
-def optimize(root: LogicalNode, upsert_materialize: str = "AUTO") -> LogicalNode:
-    """The plan as it is translated; ``upsert_materialize`` is the option of sinks."""
+def optimize_all(roots: Sequence[LogicalNode], upsert_materialize: str = "AUTO") -> list[LogicalNode]:
+    """The plans of one job. A table that several of them read is read once, so all of its columns are read."""
+    tables = [{(node.identifier, node.options) for node in walk(root) if isinstance(node, TableScan)} for root in roots]
+    is_shared = sum(map(len, tables)) > len(set().union(*tables))
+    return [optimize(root, upsert_materialize, prunes=not is_shared) for root in roots]
+
+
+def optimize(root: LogicalNode, upsert_materialize: str = "AUTO", *, prunes: bool = True) -> LogicalNode:
+    """The plan as it is translated.
+
+    ``upsert_materialize`` is the option of sinks, ``prunes`` whether sources leave out what is not needed.
+    """
     root = subqueries_to_joins(root)
     for rule in _EACH_NODE:
         root = _applied(rule, root)
-    root = prune_columns(_applied(filter_sources, root))
+    if prunes:
+        root = prune_columns(_applied(filter_sources, root))
     # projections that pruning leaves behind are merged again
     root = _applied(rank_strategy, _applied(merge_calcs, _applied(read_nested_fields, root)))
     return materialize_upserts(root, upsert_materialize)

@@ -19,17 +19,18 @@ QUOTED_FUNCTIONS = ("DESCRIBE wm3",)
 """Where Flink quotes the name of a function: it does so for some of its own."""
 
 
-@pytest.fixture
-def environment() -> TableEnvironment:
-    created = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+def _environment(mode: str) -> TableEnvironment:
+    created = TableEnvironment.create(getattr(EnvironmentSettings, f"in_{mode}_mode")())
     created.get_config().set("parallelism.default", "1").set_local_timezone("UTC")
     created._session.environment._executor = InProcessExecutor()
     return created
 
 
-def test_statements(environment: TableEnvironment, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("mode", ["streaming", "batch"])
+def test_statements(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
+    environment = _environment(mode)
     wrong = []
-    for recorded in RECORDED["streaming"]:
+    for recorded in RECORDED[mode]:
         difference = _difference(environment, recorded, capsys)
         if difference is not None:
             wrong.append((recorded["sql"], *difference))

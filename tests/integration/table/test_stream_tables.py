@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 
 import pytest
 
 from firesteel.common import Row, Types, WatermarkStrategy
+from firesteel.common.job_status import JobStatus
 from firesteel.common.types import RowKind
 from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.table import DataTypes, Schema, StreamTableEnvironment, TableDescriptor
+from firesteel.table import DataTypes, ExplainDetail, Schema, StreamTableEnvironment, TableDescriptor
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
@@ -153,3 +155,26 @@ def test_statement_sets_run_as_one_job(t_env: StreamTableEnvironment, capfd: pyt
     assert all(f"{name}" in printed and text in printed for name, text in (("one", "2"), ("two", "12")))
     with pytest.raises(ValidationError, match="The statement set is empty"):
         statements.execute()
+
+
+GENERATED = "CREATE TABLE generated (n BIGINT, m BIGINT, o BIGINT) WITH ('connector' = 'datagen')"
+
+
+def test_a_statement_set_reads_a_table_once(t_env: StreamTableEnvironment) -> None:
+    t_env.execute_sql(GENERATED)
+    t_env.execute_sql("CREATE TABLE target (a BIGINT) WITH ('connector' = 'blackhole')")
+    statements = t_env.create_statement_set()
+    statements.add_insert_sql("INSERT INTO target SELECT n FROM generated")
+    statements.add_insert_sql("INSERT INTO target SELECT m FROM generated WHERE o > 1")
+    plan = json.loads(statements.explain(ExplainDetail.JSON_EXECUTION_PLAN).split("== Physical Execution Plan ==")[1])
+    assert [node["type"] for node in plan["nodes"] if node["type"].startswith("Source")] == ["Source: generated"]
+
+
+def test_an_unbounded_query_ends_when_it_is_closed(t_env: StreamTableEnvironment) -> None:
+    t_env.execute_sql(GENERATED)
+    result = t_env.execute_sql("SELECT n + m FROM generated")
+    with result.collect() as rows:
+        assert len(next(rows)) == 1
+    client = result.get_job_client()
+    assert client is not None
+    assert client.get_job_status().result() is JobStatus.CANCELED

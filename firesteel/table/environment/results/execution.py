@@ -23,7 +23,7 @@ from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.plan.traits import infer_traits
-from firesteel.table.rules.optimizer import optimize
+from firesteel.table.rules.optimizer import optimize, optimize_all
 from firesteel.table.runtime.operators.collect import CollectColumnsSpec
 from firesteel.table.spark_sql.queries import UnsupportedInSparkError
 from firesteel.table.translate.catalogue import Translator
@@ -75,7 +75,7 @@ def collecting(plan: LogicalNode) -> Sink:
 def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult:
     """Runs plans that write to tables, as one job."""
     bound = sinks if session.is_streaming else [_of_bounded(session, sink) for sink in sinks]
-    translator = _translator(session, roots := [_optimized(sink, session) for sink in bound])
+    translator = _translator(session, roots := _optimized(bound, session))
     for root in roots:
         translator.translate(root)
     tables = [_table_of(sink) for sink in sinks]
@@ -116,7 +116,7 @@ def _of_bounded(session: TableSession, sink: Sink) -> Sink:
 
 def add_inserts(session: TableSession, sinks: Sequence[Sink]) -> None:
     """Adds plans that write to tables to the program of the stream environment."""
-    roots = [_optimized(sink, session) for sink in sinks]
+    roots = _optimized(sinks, session)
     translator = Translator(session.environment, roots, session.configuration, session.expression_session())
     for root in roots:
         translator.translate(root)
@@ -125,7 +125,7 @@ def add_inserts(session: TableSession, sinks: Sequence[Sink]) -> None:
 def job_plan(session: TableSession, plans: Sequence[LogicalNode]) -> str:
     """The operators of the job that runs plans, as JSON."""
     sinks = [plan if isinstance(plan, Sink) else collecting(plan) for plan in plans]
-    translator = _translator(session, roots := [_optimized(sink, session) for sink in sinks])
+    translator = _translator(session, roots := _optimized(sinks, session))
     for root in roots:
         translated = translator.translate(root)
         if root.identifier is None:  # type: ignore[attr-defined]
@@ -150,8 +150,8 @@ class _After:
             self._client.cancel().result()
 
 
-def _optimized(sink: Sink, session: TableSession) -> LogicalNode:
-    return optimize(sink, session.configuration.get(table_options.UPSERT_MATERIALIZE))
+def _optimized(sinks: Sequence[Sink], session: TableSession) -> list[LogicalNode]:
+    return optimize_all(sinks, session.configuration.get(table_options.UPSERT_MATERIALIZE))
 
 
 def _table_of(sink: Sink) -> str:

@@ -18,6 +18,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.planning.streams import DataStreamSource, plain_row_type
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.nodes import LogicalNode, TableScan
+from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
 from firesteel.table.spark_sql.queries import SparkQueryPrinter, UnsupportedInSparkError
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import (
@@ -148,7 +149,12 @@ def plan_for_spark(session: TableSession, plan: LogicalNode) -> SparkPlan:
         return name
 
     _check_types(plan.row_type)
-    text = SparkQueryPrinter(view_of).print(plan)
+    printer = SparkQueryPrinter(view_of)
+    try:
+        text = printer.print(plan)
+    except UnsupportedInSparkError:
+        views.clear()
+        text = printer.print(subqueries_to_joins(plan))
     return SparkPlan(session, plan.row_type, text, views)
 
 

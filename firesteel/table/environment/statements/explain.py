@@ -19,7 +19,7 @@ from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.plan.traits import Traits, infer_traits
-from firesteel.table.rules.optimizer import optimize
+from firesteel.table.rules.optimizer import optimize, optimize_all
 from firesteel.table.spark_sql.queries import UnsupportedInSparkError
 
 __all__ = ["explain_plans", "explain_statement"]
@@ -65,7 +65,7 @@ def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: 
 
 
 def _streaming_parts(plans: Sequence[LogicalNode], details: Sequence[ExplainDetail], option: str) -> list[str]:
-    roots = [optimize(plan if isinstance(plan, Sink) else collecting(plan), option) for plan in plans]
+    roots = optimize_all([plan if isinstance(plan, Sink) else collecting(plan) for plan in plans], option)
     traits = infer_traits(roots)
     optimized = [root if isinstance(plan, Sink) else root.inputs()[0] for plan, root in zip(plans, roots, strict=True)]
     shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}
