@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import subprocess
+import sys
+
 import pytest
 
 from firesteel.common import Row
@@ -33,6 +37,13 @@ def test_no_rows(table_env: TableEnvironment, capsys: pytest.CaptureFixture[str]
 def test_rows_are_collected(table_env: TableEnvironment) -> None:
     with table_env.execute_sql(f"SELECT s, n FROM {VALUES}").collect() as rows:
         assert list(rows) == [Row("a", None), Row("bbbb", 3)]
+
+
+def test_rows_in_rows_have_positions_as_in_pyflink(table_env: TableEnvironment) -> None:
+    query = "SELECT ROW(ROW(1, TIMESTAMP '2020-01-01 10:11:12'), ARRAY['x']), MAP['k', ROW(TRUE)], ARRAY[ROW(1)]"
+    with table_env.execute_sql(query).collect() as rows:
+        moment = dt.datetime(2020, 1, 1, 10, 11, 12)  # noqa: DTZ001
+        assert list(rows) == [Row(Row(Row(1, moment), ["x"]), {"k": Row(True)}, [Row(1)])]
 
 
 def test_insert(table_env: TableEnvironment, capfd: pytest.CaptureFixture[str]) -> None:
@@ -84,3 +95,11 @@ def test_nulls_in_not_null_columns(table_env: TableEnvironment, capfd: pytest.Ca
     table_env.get_config().set("table.exec.sink.not-null-enforcer", "DROP")
     table_env.execute_sql(insert).wait()
     assert "3" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("missing", ["sqlglot", "pyarrow", "numpy"])
+def test_without_the_extra_the_import_says_what_to_install(missing: str) -> None:
+    program = f"import sys; sys.modules[{missing!r}] = None; from firesteel.table import DataTypes, TableEnvironment"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "ImportError: Firesteel's SQL needs sqlglot, pyarrow and numpy: pip install 'firesteel[sql]'" in done.stderr

@@ -113,13 +113,26 @@ class CloseableIterator:
 
 def _decoded(rows: ResultRows) -> Iterator[Row]:
     for batch in rows:
-        records = ArrowRecords(batch.data.schema, as_tuples=True).decode(batch.data)
+        records: Iterable[Any] = ArrowRecords(batch.data.schema, as_tuples=True).decode(batch.data)
+        if any(part.type.num_fields for part in batch.data.schema):
+            records = ([_without_names(value) for value in record] for record in records)
         kinds = [0] * len(batch) if batch.kinds is None else batch.kinds.tolist()
         for values, kind in zip(records, kinds, strict=True):
             row = Row(*values)
             if kind:
                 row.set_row_kind(_KINDS[kind])
             yield row
+
+
+def _without_names(value: Any) -> Any:
+    """The value with rows in it that have positions only, as rows of results have in PyFlink."""
+    if isinstance(value, Row):
+        return Row(*map(_without_names, value))
+    if isinstance(value, list):
+        return [_without_names(part) for part in value]
+    if isinstance(value, dict):
+        return {_without_names(key): _without_names(part) for key, part in value.items()}
+    return value
 
 
 class TableResult:
