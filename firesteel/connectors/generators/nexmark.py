@@ -117,6 +117,8 @@ class NexmarkConfig:
     """About how many bytes a person has, which ``extra`` fills up with letters; 0 for ``extra_bytes`` alone."""
     auction_size: int = 0
     bid_size: int = 0
+    has_many_channels: bool = False
+    """Whether half of the bids come from ten thousand channels beside the four, with addresses that name them."""
 
     def __post_init__(self) -> None:
         proportions = (self.person_proportion, self.auction_proportion, self.bid_proportion)
@@ -232,10 +234,13 @@ class NexmarkGenerator(GeneratorFunction):
             bidder = self._last_person(number) // 100 * 100 + 1 + FIRST_PERSON_ID
         else:
             bidder = self._some_person(number, random >> 32)
-        channel = (random >> 4) % 4 if random >> 44 & 1 else 4 + (random >> 45) % texts.CHANNELS
+        if config.has_many_channels:
+            place = (random >> 4) % 4 if random >> 44 & 1 else 4 + (random >> 45) % texts.CHANNELS
+            channel, url = texts.channel_names()[place], texts.channel_urls()[place]
+        else:
+            channel, url = texts.HOT_CHANNELS[(random >> 4) % 4], texts.item_urls()[(random >> 40) % len(words.WORDS)]
         extra = self._extra(config.bid_size, SIZE_OF_BID, random)
-        price = price_of(random >> 20)
-        return Bid(auction, bidder, price, texts.channel_names()[channel], texts.channel_urls()[channel], at, extra)
+        return Bid(auction, bidder, price_of(random >> 20), channel, url, at, extra)
 
     def _extra(self, size: int, others: int, random: int) -> str:
         found = self.config.extras(size, others)

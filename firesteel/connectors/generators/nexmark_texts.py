@@ -6,8 +6,19 @@ import string
 from functools import lru_cache
 
 from firesteel.connectors.generators.datagen_fields import mix
+from firesteel.connectors.generators.datagen_words import WORDS
 
-__all__ = ["CHANNELS", "EXTRAS", "HOT_CHANNELS", "Texts", "channel_names", "channel_urls", "extra_of", "extra_texts"]
+__all__ = [
+    "CHANNELS",
+    "EXTRAS",
+    "HOT_CHANNELS",
+    "Texts",
+    "channel_names",
+    "channel_urls",
+    "extra_of",
+    "extra_texts",
+    "item_urls",
+]
 
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 CHANNELS = 10_000
@@ -38,6 +49,12 @@ def _letters() -> str:
 def channel_names() -> Texts:
     """The hot channels, then the others."""
     return (*HOT_CHANNELS, *(f"channel-{number}" for number in range(CHANNELS)))
+
+
+@lru_cache(maxsize=1)
+def item_urls() -> Texts:
+    """Addresses of items where there are four channels."""
+    return tuple(f"https://www.example.com/{word}/item.htm" for word in WORDS)
 
 
 @lru_cache(maxsize=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
@@ -38,9 +39,10 @@ def plain(value):
     return int(value.replace(tzinfo=timezone.utc).timestamp() * 1000) if isinstance(value, datetime) else value
 
 
-@pytest.mark.parametrize("group", [1, 10])
-def test_the_events_of_the_row_generator(group):
+@pytest.mark.parametrize(("group", "has_many_channels"), [(1, True), (10, False)])
+def test_the_events_of_the_row_generator(group, has_many_channels):
     source = nexmark(**{"out-of-order__group-size": str(group), "auction__proportion": "7"})
+    source = replace(source, config=replace(source.config, has_many_channels=has_many_channels))
     rows = run_query("SELECT event_type, person, auction, bid FROM t", {"t": source}, parallelism=1)
     expected = generated(600, source.config)
     assert [KINDS[row[0]](*map(plain, row[1 + row[0]])) for row in rows] == expected

@@ -65,6 +65,12 @@ def _description(events: Events) -> Made:
     return events.draw(12, count) * count + events.draw(20, count), _texts(_descriptions)
 
 
+def _url(events: Events) -> Made:
+    if events.config.has_many_channels:
+        return events.channel, _texts(texts.channel_urls)
+    return events.draw(40, len(words.WORDS)), _texts(texts.item_urls)
+
+
 def _extra(size: str, others: int) -> Callable[[Events], Made]:
     def make(events: Events) -> Made:
         column = _texts(events.config.extras, getattr(events.config, size), others)
@@ -120,7 +126,7 @@ _RECORDS: dict[str, tuple[int, dict[str, tuple[LogicalType, Callable[[Events], M
             "bidder": (_LONG, lambda events: (events.bidder, None)),
             "price": (_LONG, lambda events: (events.price(20), None)),
             "channel": (_TEXT, lambda events: (events.channel, _texts(texts.channel_names))),
-            "url": (_TEXT, lambda events: (events.channel, _texts(texts.channel_urls))),
+            "url": (_TEXT, _url),
             "dateTime": (_TIME, lambda events: (events.timestamps, None)),
             "extra": (_TEXT, _extra("bid_size", nexmark.SIZE_OF_BID)),
         },

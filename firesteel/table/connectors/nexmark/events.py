@@ -135,6 +135,8 @@ class Events:
     @cached_property
     def channel(self) -> Numbers:
         """The channel of a bid."""
+        if not self.config.has_many_channels:
+            return self.draw(4, len(texts.HOT_CHANNELS))
         others = self.draw(45, texts.CHANNELS) + len(texts.HOT_CHANNELS)
         return np.where(self.draw(44, 2) == 1, self.draw(4, 4), others)
 

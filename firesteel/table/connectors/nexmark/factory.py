@@ -98,6 +98,7 @@ def _config(options: Mapping[str, str], rate: int) -> NexmarkConfig:
             hot_sellers_ratio=option_of(options, HOT_SELLERS),
             out_of_order_group_size=option_of(options, GROUP_SIZE),
             seed=option_of(options, SEED),
+            has_many_channels=True,
             person_size=option_of(options, PERSON_SIZE).bytes,
             auction_size=option_of(options, AUCTION_SIZE).bytes,
             bid_size=option_of(options, BID_SIZE).bytes,
