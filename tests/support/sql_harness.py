@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firesteel.common.types import RowKind
@@ -108,6 +108,7 @@ class _HarnessTranslator(Translator):
         environment = StreamExecutionEnvironment.get_execution_environment()
         super().__init__(environment.set_parallelism(1), [root], configuration)
         self._clock = clock
+        self.operators: list[Any] = []
 
     def keyed(self, stream: Any, columns: Sequence[int]) -> Any:
         return stream
@@ -135,6 +136,7 @@ class _HarnessTranslator(Translator):
         result = HarnessStream()
         operator = spec.create(FAKE_RUNTIME)
         operator.open(_Context(result, self._clock))
+        self.operators.append(operator)
         return operator, result
 
 
@@ -148,16 +150,14 @@ class QueryHarness:
         configuration: dict[str, str] | None = None,
         clock: FakeClock | None = None,
     ):
-        self._tables = {
-            name: HarnessTable(name, it.type, it.mode, it.primary_key, bounded=it.bounded)
-            for name, it in tables.items()
-        }
+        self._tables = {name: replace(table, stream=HarnessStream()) for name, table in tables.items()}
         settings = Configuration()
         for key, value in (configuration or {}).items():
             settings.set_string(key, value)
         self.plan = optimize(QueryBinder(self._resolve, sql).bind(parse_query(sql)))
         self.clock = clock or FakeClock()
         translator = _HarnessTranslator(self.plan, settings, self.clock)
+        self._operators = translator.operators
         self._types = [part.type for part in self.plan.row_type.fields]
         self._changes: list[Change] = []
         translator.translate(self.plan).readers.append((self._keep, lambda _: None))
@@ -174,6 +174,11 @@ class QueryHarness:
         """Advances the event time of all tables."""
         for table in self._tables.values():
             table.stream.watermark(timestamp)
+
+    def close(self) -> None:
+        """Ends the operators."""
+        for operator in self._operators:
+            operator.close()
 
     def _keep(self, batch: ColumnBatch, _: Any) -> None:
         columns = [from_column(batch.data.column(index), type_) for index, type_ in enumerate(self._types)]

@@ -8,6 +8,7 @@ from firesteel.table.plan.nodes import LogicalNode, TableScan, walk
 from firesteel.table.rules import prune_ranks
 from firesteel.table.rules.filter_sources import filter_sources
 from firesteel.table.rules.joins import prune_joins
+from firesteel.table.rules.joins.plain_times import plain_times
 from firesteel.table.rules.joins.streaming_joins import streaming_joins
 from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
 from firesteel.table.rules.joins.temporal_joins import temporal_joins
@@ -36,6 +37,7 @@ _EACH_NODE: Sequence[Rule] = (
     rank,
     streaming_windows,
     streaming_joins,
+    plain_times,
     merge_calcs,
     temporal_joins,
 )

@@ -72,6 +72,7 @@ class LookupJoinOperator(ColumnOperator):
         self._out = Pairs(spec.left, spec.right, spec.row_type, spec.rowtime)
         self._functions: list[LookupFunction] = []
         self._pool: ThreadPoolExecutor | None = None
+        self._is_stuck = False
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
@@ -88,7 +89,8 @@ class LookupJoinOperator(ColumnOperator):
 
     def close(self) -> None:
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            # not for a call that does not end
+            self._pool.shutdown(wait=not self._is_stuck, cancel_futures=True)
         for function in self._functions:
             function.close()
         self._functions = []
@@ -170,6 +172,7 @@ class LookupJoinOperator(ColumnOperator):
             try:
                 found += call.result(timeout)
             except TimeoutError as error:
+                self._is_stuck = True
                 raise FiresteelError(
                     f"A lookup has not ended within {timeout} seconds.", hint="Set 'timeout' of the LOOKUP hint."
                 ) from error
