@@ -78,3 +78,19 @@ def test_rows_are_flinks(spark: SparkSession) -> None:
     assert not wrong
     assert all(any(part in sql for part in UNSUPPORTED) for sql in refused), refused
     assert compared > 50
+
+
+UNNESTED = [
+    ("SELECT x FROM UNNEST(ARRAY[1, 2]) AS e (x)", [(1,), (2,)]),
+    ("SELECT x, n FROM UNNEST(ARRAY['a', 'b']) WITH ORDINALITY AS e (x, n)", [("a", 1), ("b", 2)]),
+    ("SELECT k, v FROM UNNEST(MAP['a', 1, 'b', 2]) AS e (k, v)", [("a", 1), ("b", 2)]),
+    ("SELECT y, x FROM (VALUES (1), (2)) AS t (y) CROSS JOIN UNNEST(ARRAY[y, 7]) AS e (x) WHERE x > 1",
+     [(1, 7), (2, 2), (2, 7)]),
+    ("SELECT y, x FROM (VALUES (1)) AS t (y) LEFT JOIN UNNEST(CASE WHEN y > 1 THEN ARRAY[y] END) AS e (x) ON TRUE",
+     [(1, None)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "rows"), UNNESTED)
+def test_elements_of_collections(spark: SparkSession, sql: str, rows: list[Any]) -> None:
+    assert [tuple(row) for row in spark.sql(SparkQueryPrinter(_view).print(plan(sql))).collect()] == rows

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from firesteel.table.evaluation.spark_text import spark_text, spark_type
 from firesteel.table.expressions.nodes import Call, Expression, Literal
 from firesteel.table.names import quoted
+from firesteel.table.plan.correlates import Unnest
 from firesteel.table.plan.nodes import (
     Aggregate,
     Filter,
@@ -29,7 +30,7 @@ from firesteel.table.plan.windows import WindowTableFunction
 from firesteel.table.spark_sql.aggregates import aggregate_text
 from firesteel.table.spark_sql.window_functions import window_text
 from firesteel.table.spark_sql.windows import order_text, over_text
-from firesteel.types.logical import BooleanType
+from firesteel.types.logical import ArrayType, BooleanType, MapType
 
 __all__ = ["SparkQueryPrinter", "UnsupportedInSparkError"]
 
@@ -86,6 +87,8 @@ class SparkQueryPrinter:
                 return self._sort(node)
             case Over():
                 return self._over(node)
+            case Unnest():
+                return self._unnest(node)
             case WindowTableFunction():
                 text = window_text(node, self._below(node.input))
                 if text is not None:
@@ -146,6 +149,20 @@ class SparkQueryPrinter:
                 texts.append(text)
         named = zip(texts, node.row_type.field_names, strict=True)
         return f"SELECT {self._list(named)} FROM {self._below(node.input)}"
+
+    def _unnest(self, node: Unnest) -> str:
+        type_ = node.collection.type
+        is_map = isinstance(type_, MapType)
+        if not is_map and (not isinstance(type_, ArrayType) or type_.element_type.children()):
+            raise UnsupportedInSparkError(f"UNNEST of {type_.as_summary_string()}")
+        collection = self._expression(node.collection, node.input)
+        elements = ["$key", "$value"] if is_map else ["$value"]
+        texts = [*map(quoted, node.input.row_type.field_names), *map(quoted, elements)]
+        texts += ["CAST(`$place` + 1 AS INT)"] if node.with_ordinality else []
+        columns = ", ".join(map(quoted, ["$place", *elements]))
+        view = f"LATERAL VIEW {'OUTER ' if node.keeps_rows else ''}posexplode({collection}) AS {columns}"
+        named = self._list(zip(texts, node.row_type.field_names, strict=True))
+        return f"SELECT {named} FROM {self._below(node.input)} {view}"
 
     def _sort(self, node: Sort) -> str:
         text = f"SELECT * FROM {self._below(node.input)}"

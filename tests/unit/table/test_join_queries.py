@@ -100,7 +100,7 @@ def test_a_constant_is_a_key() -> None:
 @pytest.mark.parametrize(("caches_missing", "second"), [(True, []), (False, [[(3,)]])])
 def test_a_cache_answers_for_keys_that_it_knows(caches_missing: bool, second: list[Any]) -> None:
     options = {"lookup.cache": "PARTIAL", "lookup.partial-cache.cache-missing-key": str(caches_missing)}
-    cached = replace(TABLES["c"], cache=LookupCacheOptions.of(options))
+    cached = Lookups("c", TABLES["c"].type, cache=LookupCacheOptions.of(options))
     query = "SELECT o.v, c.name FROM o JOIN c FOR SYSTEM_TIME AS OF o.p ON o.k = c.id"
     assert len(looked_up(query, {**TABLES, "c": cached}, times=2)) == 5
     assert Lookups.calls[1:] == second
