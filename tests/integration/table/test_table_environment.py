@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import subprocess
 import sys
 
 import pytest
 
 from firesteel.common import Row
-from firesteel.table import ResultKind, TableEnvironment
+from firesteel.table import ExplainDetail, ResultKind, TableEnvironment
 from firesteel.table.catalog import CatalogDatabase
 from firesteel.table.expressions.errors import ValidationError
 
@@ -95,6 +96,23 @@ def test_nulls_in_not_null_columns(table_env: TableEnvironment, capfd: pytest.Ca
     table_env.get_config().set("table.exec.sink.not-null-enforcer", "DROP")
     table_env.execute_sql(insert).wait()
     assert "3" in capfd.readouterr().out
+
+
+def test_explain(table_env: TableEnvironment) -> None:
+    table_env.create_temporary_view("t", table_env.from_elements([(1, "a"), (2, "b")], ["i", "s"]))
+    details = (ExplainDetail.CHANGELOG_MODE, ExplainDetail.ESTIMATED_COST)
+    text = table_env.explain_sql("SELECT i + 1 AS j FROM t WHERE i > 1", *details)
+    parts = text.split("\n\n")
+    assert [part.splitlines()[0] for part in parts] == [
+        "== Abstract Syntax Tree ==",
+        "== Optimized Physical Plan ==",
+        "== Optimized Execution Plan ==",
+    ]
+    calc, scan = parts[1].splitlines()[1:]
+    assert re.fullmatch(r"Calc\(select=\[.*, changelogMode=\[I\]\): rowcount = unknown", calc)
+    assert re.fullmatch(r"\+- TableScan\(table=\[.*, changelogMode=\[I\]\): rowcount = 2", scan)
+    with pytest.raises(ValidationError, match="PLAN_ADVICE is not supported"):
+        table_env.explain_sql("SELECT 1", ExplainDetail.PLAN_ADVICE)
 
 
 @pytest.mark.parametrize("missing", ["sqlglot", "pyarrow", "numpy"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -191,14 +191,21 @@ class TableResult:
         return CloseableIterator(self._rows)
 
     def print(self) -> None:
-        """Prints the rows as Flink's client does."""
-        write = sys.stdout.write
+        """Prints the rows as Flink's client does; Ctrl-C cancels the job."""
+        try:
+            self._print(sys.stdout.write)
+        except KeyboardInterrupt:
+            self._rows.close()
+            raise
+        finally:
+            sys.stdout.flush()
+
+    def _print(self, write: Callable[[str], Any]) -> None:
         row_type = self._schema.to_source_row_data_type()
         if self._style is PrintStyle.RAW:
             for batch in self._rows:
                 for row in zip(*texts_of(batch, row_type, self._session, "<NULL>"), strict=True):
                     write(", ".join(row) + "\n")
-            sys.stdout.flush()
             return
         by_content = self._style is PrintStyle.BY_CONTENT
         printer = TableauPrinter(
@@ -209,10 +216,7 @@ class TableResult:
             max_width=self._max_width,
             null="" if by_content else "<NULL>",
         )
-        try:
-            printer.print(self._rows, write)
-        finally:
-            sys.stdout.flush()
+        printer.print(self._rows, write)
 
 
 def rows_of(row_type: RowType, rows: Sequence[Sequence[Any]]) -> ResultRows:

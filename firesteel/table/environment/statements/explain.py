@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from firesteel.config.table_options import UPSERT_MATERIALIZE
+from firesteel.table.connectors.in_memory import InMemorySource
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import collecting, job_plan
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
@@ -16,7 +17,7 @@ from firesteel.table.parser.statements.base import Statement
 from firesteel.table.parser.statements.dml import Insert, Query, StatementSet
 from firesteel.table.parser.statements.utility import Explain
 from firesteel.table.plan.constraints import ConstraintEnforcer
-from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.plan.nodes import LogicalNode, TableScan, Values
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.plan.traits import Traits, infer_traits
 from firesteel.table.rules.optimizer import optimize, optimize_all
@@ -52,13 +53,13 @@ def explain_statement(statement: Statement, session: TableSession, details: Sequ
 
 def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: Sequence[ExplainDetail]) -> str:
     """The plans as they were bound, as they are run, and what runs them."""
+    if ExplainDetail.PLAN_ADVICE in details:
+        raise ValidationError("EXPLAIN PLAN_ADVICE is not supported yet.")
     parts = ["== Abstract Syntax Tree ==\n" + "\n".join(_tree(plan, {}) for plan in plans)]
     if session.is_streaming:
         parts += _streaming_parts(plans, details, session.configuration.get(UPSERT_MATERIALIZE))
     else:
         parts.append("== Execution ==\n" + "\n".join(_execution(plan, session) for plan in plans))
-    if ExplainDetail.PLAN_ADVICE in details:
-        parts.append("No available advice...\n")
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
         parts.append(f"== Physical Execution Plan ==\n{job_plan(session, plans)}\n")
     return "\n".join(parts)
@@ -69,8 +70,9 @@ def _streaming_parts(plans: Sequence[LogicalNode], details: Sequence[ExplainDeta
     traits = infer_traits(roots)
     optimized = [root if isinstance(plan, Sink) else root.inputs()[0] for plan, root in zip(plans, roots, strict=True)]
     shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}
+    with_cost = ExplainDetail.ESTIMATED_COST in details
     return [
-        "== Optimized Physical Plan ==\n" + "\n".join(_tree(plan, shown) for plan in optimized),
+        "== Optimized Physical Plan ==\n" + "\n".join(_tree(plan, shown, with_cost) for plan in optimized),
         "== Optimized Execution Plan ==\n" + "\n".join(_tree(plan, {}) for plan in optimized),
     ]
 
@@ -86,14 +88,31 @@ def _execution(plan: LogicalNode, session: TableSession) -> str:
         return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{_tree(optimize(plan), {})}"
 
 
-def _tree(node: LogicalNode, traits: dict[LogicalNode, Traits], prefix: str = "", branch: str = "") -> str:
+def _tree(
+    node: LogicalNode,
+    traits: Mapping[LogicalNode, Traits],
+    with_cost: bool = False,
+    prefix: str = "",
+    branch: str = "",
+) -> str:
     text = node.describe()
     if node in traits:
         mode = f"changelogMode=[{traits[node].mode}]"
         text = f"{text[:-1]}{'' if text.endswith('()') else ', '}{mode})" if text.endswith(")") else f"{text}({mode})"
+    if with_cost:
+        text += f": rowcount = {_row_count(node)}"
     lines = [f"{prefix}{branch}{text}\n"]
     below = prefix + {"": "", "+- ": "   ", ":- ": ":  "}[branch]
     inputs = node.inputs()
     for index, each in enumerate(inputs):
-        lines.append(_tree(each, traits, below, "+- " if index == len(inputs) - 1 else ":- "))
+        lines.append(_tree(each, traits, with_cost, below, "+- " if index == len(inputs) - 1 else ":- "))
     return "".join(lines)
+
+
+def _row_count(node: LogicalNode) -> str:
+    """How many rows a node has, where that is known: those of the program and of VALUES."""
+    if isinstance(node, Values):
+        return str(len(node.rows))
+    if isinstance(node, TableScan) and isinstance(node.source, InMemorySource):
+        return str(len(node.source.batch))
+    return "unknown"
