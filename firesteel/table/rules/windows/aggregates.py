@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode
 from firesteel.table.plan.streaming import Calc, inputs_of
@@ -34,7 +35,7 @@ __all__ = ["moved_calls", "window_aggregates"]
 
 def window_aggregates(node: LogicalNode) -> LogicalNode:
     """A node whose inputs are rewritten already."""
-    if not isinstance(node, Aggregate) or node.grouping_sets is not None:
+    if not isinstance(node, Aggregate):
         return node
     windows = window_properties(node.input)
     if windows is None:
@@ -42,10 +43,23 @@ def window_aggregates(node: LogicalNode) -> LogicalNode:
     grouping = tuple(windows.columns.get(column, column) for column in node.grouping)
     if WindowColumn.START not in grouping or WindowColumn.END not in grouping:
         return node
+    if node.grouping_sets is not None:
+        return _checked(node, node.grouping_sets, windows)
     found = _sliced(node, grouping)
     if found is None and not isinstance(windows.window, SessionWindow):
         found = _attached(node, grouping, windows)
     return node if found is None else found
+
+
+def _checked(node: Aggregate, sets: Sequence[Sequence[int]], windows: WindowProperties) -> LogicalNode:
+    """Refuses sets which all have the window; others are those of a regular aggregation."""
+    for kind in _BOUNDS:
+        if not all(any(windows.columns.get(column) is kind for column in group) for group in sets):
+            return node
+    raise ValidationError(
+        "GROUPING SETS, CUBE and ROLLUP by windows are not supported in streaming queries yet.",
+        hint="Write a query for each set, and UNION ALL of them.",
+    )
 
 
 def _sliced(node: Aggregate, grouping: tuple[int | WindowColumn, ...]) -> LogicalNode | None:

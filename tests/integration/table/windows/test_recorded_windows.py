@@ -55,3 +55,12 @@ def test_early_and_late_fire_are_refused(kind: str, in_process_env: Any) -> None
     query = next(query for query in RUN if "GROUP BY window_start, window_end" in query)
     with pytest.raises(ValidationError, match=key):
         stream_of(query, in_process_env(1), configuration)
+
+
+def test_grouping_sets_are_refused(in_process_env: Any) -> None:
+    query = (
+        "SELECT item, COUNT(*) FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), INTERVAL '10' SECOND)) "
+        "GROUP BY window_start, window_end, ROLLUP (item)"
+    )
+    with pytest.raises(ValidationError, match="ROLLUP by windows"):
+        stream_of(query, in_process_env(1))
