@@ -31,9 +31,9 @@ _EXPRESSIONS = [
     "EXTRACT(SECOND FROM ts), EXTRACT(MINUTE FROM ts), HOUR(ts), DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm')",
     "ts + INTERVAL '1' HOUR, ts - INTERVAL '3' SECOND, TIMESTAMPDIFF(SECOND, ts, TIMESTAMP '2023-11-15 00:00:00')",
     "FLOOR(ts TO MINUTE), CEIL(ts TO HOUR), CAST(ts AS TIME), YEAR(ts), DAYOFWEEK(ts)",
-    "ARRAY[k, 2], CARDINALITY(ARRAY[n, k]), MAP['a', n]['a'], CARDINALITY(MAP[s, n])",
+    "ARRAY[k, 2][1], CARDINALITY(ARRAY[n, k]), MAP['a', n]['a'], CARDINALITY(MAP['q', n])",
     "ASCII(s), MD5(s), SHA1(s), TO_BASE64(s)",
-    "k IN (1, 2, 3), k NOT IN (1, 2), n IN (SELECT amount FROM p WHERE amount IS NOT NULL)",
+    "k IN (1, 2, 3), k NOT IN (1, 2), n IN (10, 20) IS NOT TRUE",
 ]
 _CONDITIONS = [
     "k > 3",
@@ -239,6 +239,25 @@ def _sets() -> Iterator[str]:
     yield "WITH big AS (SELECT * FROM o WHERE n > 10) SELECT a.id, b.id AS other FROM big a JOIN big b ON a.k = b.k"
 
 
+def _mixed() -> Iterator[str]:
+    yield "SELECT city, COUNT(*) AS c, MAX(n) AS m FROM o JOIN c ON o.k = c.k GROUP BY city"
+    yield "SELECT city, SUM(amount) AS t, COUNT(DISTINCT way) AS w FROM p LEFT JOIN c ON p.k = c.k GROUP BY city"
+    yield "SELECT way, MIN(n) AS low, MAX(n) AS high FROM p JOIN o ON p.oid = o.id GROUP BY way HAVING COUNT(*) > 3"
+    yield "SELECT t, COUNT(*) AS cities FROM (SELECT city, SUM(points) AS t FROM c GROUP BY city) GROUP BY t"
+    yield "SELECT MIN(points) AS low, MAX(points) AS high, COUNT(DISTINCT points) AS d FROM c WHERE city = 'x'"
+    yield "SELECT k, MAX(c) AS most FROM (SELECT k, s, COUNT(*) AS c FROM o GROUP BY k, s) GROUP BY k"
+    yield "SELECT A.k, c, t FROM (SELECT k, COUNT(*) AS c FROM o GROUP BY k) A JOIN (SELECT k, SUM(points) AS t FROM c GROUP BY k) B ON A.k = B.k"
+    yield "SELECT id, c FROM o JOIN (SELECT k, COUNT(*) AS c FROM p GROUP BY k) x ON o.k = x.k WHERE c > 8"
+    yield "SELECT city, id FROM (SELECT city, id, ROW_NUMBER() OVER (PARTITION BY city ORDER BY n DESC, id) AS rn FROM o JOIN c ON o.k = c.k) WHERE rn <= 2"
+    yield "SELECT city, COUNT(*) AS c FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY n DESC, id) AS rn FROM o) x JOIN c ON x.k = c.k WHERE rn <= 2 GROUP BY city"
+    yield "SELECT DISTINCT city, way FROM c JOIN p ON c.k = p.k"
+    yield "SELECT k, SUM(n) AS t FROM o WHERE k IN (SELECT k FROM c WHERE points > 5) GROUP BY k"
+    yield "SELECT window_start, COUNT(*) AS c FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end HAVING COUNT(*) > 20"
+    yield "SELECT city, c FROM (SELECT k, COUNT(*) AS c FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY k, window_start, window_end) x JOIN c ON x.k = c.k"
+
+
 QUERIES = list(
-    dict.fromkeys([*_calcs(), *_aggregations(), *_window_queries(), *_join_queries(), *_ranks(), *_overs(), *_sets()])
+    dict.fromkeys(
+        [*_calcs(), *_aggregations(), *_window_queries(), *_join_queries(), *_ranks(), *_overs(), *_sets(), *_mixed()]
+    )
 )

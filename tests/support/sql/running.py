@@ -6,7 +6,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timezone
+from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from firesteel.table.rules.optimizer import optimize
 from firesteel.table.translate.catalogue import Translator
 from firesteel.testing import ABORT, PAUSE, TestingSource
 from firesteel.types.internal import to_column
-from firesteel.types.logical import DayTimeIntervalType, DayTimeResolution, RowType
+from firesteel.types.logical import DayTimeIntervalType, DayTimeResolution, RowField, RowType
 from tests.support.jobs.running_jobs import HOUR, RunningJob, clock_of_today, environment
 from tests.support.sql.tables import DELAY_MS, TABLES, GeneratedTable, materialized
 
@@ -65,7 +65,9 @@ class GeneratedSource(ScanTableSource):
         rows = context.environment.from_source(testing, WatermarkStrategy.no_watermarks(), name).uid(f"source-{name}")
         if not self.table.is_append_only:
             rows.set_parallelism(1)
-        columns = rows._transform("RowsToColumns", RowsToColumnsSpec(self.table.row_type), None)
+        # columns of batches take null
+        row_type = RowType([RowField(part.name, part.type.copy()) for part in self.table.row_type.fields])
+        columns = rows._transform("RowsToColumns", RowsToColumnsSpec(row_type), None)
         if not self.table.is_append_only:
             columns.set_parallelism(1)
         return columns
@@ -135,7 +137,7 @@ def comparable(value: Any) -> Any:
         return "NaN" if value != value else value + 0.0
     if isinstance(value, datetime):
         return (value if value.tzinfo is None else value.astimezone(timezone.utc).replace(tzinfo=None)).isoformat()
-    if isinstance(value, date):
+    if isinstance(value, (date, time)):
         return value.isoformat()
     if isinstance(value, Decimal):
         return str(value)
