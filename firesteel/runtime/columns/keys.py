@@ -11,6 +11,7 @@ from typing import Any
 import mmh3
 
 from firesteel.common.time import Instant
+from firesteel.common.types import Row
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.key_groups import HASH_SEED, encode_key
 from firesteel.types.arrow import require_pyarrow
@@ -47,9 +48,14 @@ def distinct_keys(batch: ColumnBatch, columns: Sequence[int]) -> tuple[Any, list
         array = batch.data.column(column)
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
-        encoded = array.dictionary_encode(null_encoding="encode")
-        numbers = encoded.indices.to_numpy(zero_copy_only=False).astype("int64")
-        values.append(_python_values(encoded.dictionary, batch.data.schema.field(column)))
+        field = batch.data.schema.field(column)
+        if pa.types.is_nested(array.type):
+            numbers, own = _nested_keys(array, field)
+        else:
+            encoded = array.dictionary_encode(null_encoding="encode")
+            numbers = encoded.indices.to_numpy(zero_copy_only=False).astype("int64")
+            own = _python_values(encoded.dictionary, field)
+        values.append(own)
         parts.append(numbers)
         if codes is None:
             codes = numbers
@@ -70,6 +76,31 @@ def _pick(codes: Any, part: Any, values: list[Any]) -> list[Any]:
     first = np.zeros(count, np.int64)
     first[codes] = part
     return [values[index] for index in first.tolist()]
+
+
+def _nested_keys(array: Any, field: Any) -> tuple[Any, list[Any]]:
+    """As ``distinct_keys``, of a column of arrays, rows or maps, for which Arrow has no kernel."""
+    import numpy as np
+
+    places: dict[Any, int] = {}
+    numbers = [places.setdefault(_nested_key(value), len(places)) for value in _python_values(array, field)]
+    return np.array(numbers, np.int64), list(places)
+
+
+def _nested_key(value: Any) -> Any:
+    """A value that may be nested as a key. Its first item tells it from a null, whose stand-in is a tuple, too.
+
+    >>> _nested_key([1, None]), _nested_key({"b": [2.0], "a": -0.0})
+    (('[]', 1, None), ('{}', ('a', '-0.0'), ('b', ('[]', 2.0))))
+    """
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        items = ((_nested_key(key), _nested_key(item)) for key, item in value.items())
+        return ("{}", *sorted(items, key=repr))
+    if isinstance(value, (list, tuple, Row)):
+        return ("[]", *map(_nested_key, value))
+    return state_key(value)
 
 
 def _python_values(array: Any, field: Any) -> list[Any]:

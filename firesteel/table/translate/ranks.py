@@ -32,7 +32,7 @@ def rank(node: Rank, translator: Translator) -> Columns:
 def _spec(node: Rank, translator: Translator) -> Any:
     insert_only = translator.traits(node.input).mode.is_insert_only
     ttl_ms = translator.state_ttl_ms
-    per_row = translator.is_per_row
+    per_row = translator.keeps_changes(node)
     time, row_type = node.time_column, node.input.row_type
     by_rowtime = time is not None and is_rowtime(row_type.fields[time].type)
     update_before = translator.traits(node).emits_update_before
@@ -80,7 +80,7 @@ def changelog_normalize(node: ChangelogNormalize, translator: Translator) -> Col
         node.key,
         node.row_type,
         translator.traits(node).emits_update_before,
-        translator.is_per_row,
+        translator.keeps_changes(node),
         rowtime_of(node.row_type),
         translator.state_ttl_ms,
     )

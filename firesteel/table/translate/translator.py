@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from firesteel.config.configuration import Configuration
@@ -16,6 +16,7 @@ from firesteel.runtime.model.partitioner import KeyGroupPartitioner
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.plan.time_joins import TemporalJoin
 from firesteel.table.plan.traits import Traits, infer_traits
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ class Translator:
         self.configuration = configuration or Configuration()
         self.session = session or Session()
         self._traits = infer_traits(roots)
+        self._versions = {
+            below for node in self._traits if isinstance(node, TemporalJoin) for below in _below(node.right)
+        }
         self._done: dict[LogicalNode, Any] = {}
 
     def translate(self, node: LogicalNode) -> Any:
@@ -72,6 +76,13 @@ class Translator:
     def is_per_row(self) -> bool:
         """Whether every row is a change of its own: without mini-batches."""
         return not self.configuration.get(MINI_BATCH_ENABLED)
+
+    def keeps_changes(self, node: LogicalNode) -> bool:
+        """Whether a node emits all changes of a row, not the last of a batch: if asked to, and for temporal joins.
+
+        Each change is a version of the row, which rows of its time are joined with.
+        """
+        return self.is_per_row or node in self._versions
 
     @property
     def state_ttl_ms(self) -> int:
@@ -106,3 +117,10 @@ class Translator:
         )
         self.environment._add_operator(transformation)
         return DataStream(self.environment, transformation)
+
+
+def _below(node: LogicalNode) -> Iterator[LogicalNode]:
+    """A node and all of which it is made."""
+    yield node
+    for below in node.inputs():
+        yield from _below(below)
