@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -140,12 +141,20 @@ class WindowAggregateOperator(WindowOperator):
             self._emit(self._table.columns, slots, self._table.keys_of(slots), self._table.ends_of(slots))
             self._remove(slots)
             return
-        for end in ends:
+        due, last = deque(ends), ends[-1]
+        while due:
+            end = due.popleft()
             slots = self._table.slots_between(int(window.window_start(end)), end)
             self._emit_merged(slots, end)
             is_done = window.last_end(self._table.ends_of(slots)) <= end
-            if not is_done.all():
-                self.register(end + window.step)
+            following = end + window.step
+            if is_done.all():
+                pass
+            elif following > last:
+                self.register(following)
+            elif following != due[0]:
+                # it fires before later windows, which remove slices of it
+                due.appendleft(following)
             self._remove(slots[is_done])
 
     def _emit_merged(self, slots: Any, end: int) -> None:
