@@ -16,7 +16,9 @@ import psutil
 import pytest
 from typing_extensions import Self
 
+from firesteel.cli.main import main
 from firesteel.datastream import stream_execution_environment
+from firesteel.datastream.executor import execution_context
 from firesteel.testing import eventually
 from firesteel.testing.in_process import InProcessExecutor
 
@@ -191,6 +193,24 @@ def test_options_of_examples(run_example: Callable[..., str], tmp_path: Path) ->
     assert "silent since 5 s" not in run_example("timers", "--patience", "200")
     assert "ann  09:00-11:05" in run_example("sessions", "--gap", "90")
     assert "review" not in run_example("side_outputs", "--limit", "10000")
+
+
+WINDOWS = """\
+| 2024-01-01 00:00:00.000 | 2024-01-01 00:00:10.000 |                  920 |             99264887 |
+| 2024-01-01 00:00:10.000 | 2024-01-01 00:00:20.000 |                  920 |             99369571 |
+| 2024-01-01 00:00:20.000 | 2024-01-01 00:00:30.000 |                  920 |             97852081 |
+| 2024-01-01 00:00:30.000 | 2024-01-01 00:00:40.000 |                  920 |             98472882 |
+| 2024-01-01 00:00:40.000 | 2024-01-01 00:00:50.000 |                  920 |             98224090 |
+"""
+
+
+def test_sql_script_in_streaming_and_in_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    script = str(ROOT / "examples" / "windows.sql")
+    with execution_context(None, InProcessExecutor()):
+        assert main(["sql", "-f", script]) == 0
+        assert capsys.readouterr().out.replace("| +I |", "|").count(WINDOWS) == 1
+        assert main(["sql", "-D", "execution.runtime-mode=batch", "-f", script]) == 0
+        assert capsys.readouterr().out.count(WINDOWS) == 1
 
 
 def check_demo(printed: str, seconds: float, rate: float) -> dict[str, str]:

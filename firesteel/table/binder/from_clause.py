@@ -111,7 +111,7 @@ class FromClauseBinder:
 
     def _window_function(self, call: nodes.Call) -> LogicalNode:
         binder = self._create_binder(QueryScope((), None))
-        return bind_window_function(call, self._argument_table, binder.bind)
+        return bind_window_function(call, self._argument_table, binder.bind, binder._session.is_streaming)
 
     def _argument_table(self, node: exp.Expression) -> LogicalNode:
         if isinstance(node, exp.Table):

@@ -13,7 +13,7 @@ from sqlglot import exp
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
-from firesteel.table.binder.window_functions import interval_millis
+from firesteel.table.binder.window_functions import PROCTIME_IN_BATCH, interval_millis, with_times
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.parser import nodes
@@ -56,7 +56,7 @@ def bind_group_window(select: exp.Select, node: LogicalNode, rows: QueryExpressi
     window = calls[0]
     time = rows.bind(window.expressions[0])
     kind = _window(window, rows)
-    _check_time(window, time)
+    _check_time(window, time, rows._session.is_streaming)
     for call in auxiliary:
         _check_auxiliary(call, window, time)
     width = len(node.row_type.fields)
@@ -65,7 +65,10 @@ def bind_group_window(select: exp.Select, node: LogicalNode, rows: QueryExpressi
         same = tuple(InputRef(part.type, index, part.name) for index, part in enumerate(fields))
         node = Project(node, (*same, time), (*node.row_type.field_names, "$time"))
         time = InputRef(time.type, width, "$time")
-    function = WindowTableFunction(node, kind, time.index, (), _NAMES, is_group_window=True)
+    is_bounded = not rows._session.is_streaming
+    if is_bounded:
+        node = with_times(node, time.index)
+    function = WindowTableFunction(node, kind, time.index, (), _NAMES, is_group_window=True, is_bounded=is_bounded)
     columns = [
         *rows.scope.columns,
         *(ScopeColumn(part.name, part.type) for part in function.row_type.fields[len(rows.scope.columns) :]),
@@ -106,7 +109,9 @@ def _window(call: nodes.Call, rows: QueryExpressionBinder) -> Window:
     return SessionWindow(sizes[0]) if name == "SESSION" else HoppingWindow(sizes[1], 0, sizes[0])
 
 
-def _check_time(call: nodes.Call, time: Expression) -> None:
+def _check_time(call: nodes.Call, time: Expression, is_streaming: bool) -> None:
+    if is_proctime(time.type) and not is_streaming:
+        raise ValidationError("Windows of processing time are not supported in batch mode.", hint=PROCTIME_IN_BATCH)
     if is_rowtime(time.type) or is_proctime(time.type):
         return
     name, type_ = call.function_name, time.type.as_summary_string()
@@ -115,10 +120,11 @@ def _check_time(call: nodes.Call, time: Expression) -> None:
             f"Cannot apply '${name}' to a value of type {type_}. "
             f"Supported form(s): '${name}(<DATETIME>, <DATETIME_INTERVAL>)'"
         )
-    raise ValidationError(
-        f"Window aggregate can only be defined over a time attribute column, but {type_} encountered.",
-        hint="Declare a WATERMARK for the column in its table.",
-    )
+    if is_streaming:
+        raise ValidationError(
+            f"Window aggregate can only be defined over a time attribute column, but {type_} encountered.",
+            hint="Declare a WATERMARK for the column in its table.",
+        )
 
 
 def _check_auxiliary(call: nodes.Call, window: nodes.Call, time: Expression) -> None:

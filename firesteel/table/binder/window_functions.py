@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
+from firesteel.table.binder.calls import call as call_of
 from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, Literal
+from firesteel.table.expressions.nodes import Expression, InputRef, Literal
 from firesteel.table.parser import nodes
-from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.plan.nodes import Filter, LogicalNode
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.table.plan.window_kinds import (
     CumulativeWindow,
@@ -19,9 +20,16 @@ from firesteel.table.plan.window_kinds import (
     Window,
 )
 from firesteel.table.plan.windows import WindowTableFunction
-from firesteel.types.logical import DayTimeIntervalType, RowType, YearMonthIntervalType
+from firesteel.types.logical import (
+    DayTimeIntervalType,
+    LocalZonedTimestampType,
+    RowField,
+    RowType,
+    TimestampType,
+    YearMonthIntervalType,
+)
 
-__all__ = ["WINDOW_FUNCTIONS", "bind_window_function", "interval_millis"]
+__all__ = ["PROCTIME_IN_BATCH", "WINDOW_FUNCTIONS", "bind_window_function", "interval_millis", "with_times"]
 
 WINDOW_FUNCTIONS: Mapping[str, Sequence[str]] = {
     "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
@@ -30,6 +38,8 @@ WINDOW_FUNCTIONS: Mapping[str, Sequence[str]] = {
     "SESSION": ("DATA", "TIMECOL", "GAP"),
 }
 """The parameters of the functions; an offset may be left out."""
+PROCTIME_IN_BATCH = "In batch mode windows take a TIMESTAMP or TIMESTAMP_LTZ column that is not PROCTIME()."
+"""What to do about windows of processing time in a batch."""
 _FORMS = {
     "TUMBLE": "TUMBLE(TABLE table_name, DESCRIPTOR(timecol), datetime interval[, datetime interval])",
     "HOP": "HOP(TABLE table_name, DESCRIPTOR(timecol), datetime interval, datetime interval[, datetime interval])",
@@ -42,7 +52,9 @@ BindTable = Callable[[exp.Expression], LogicalNode]
 BindExpression = Callable[[exp.Expression], Expression]
 
 
-def bind_window_function(call: nodes.Call, bind_table: BindTable, bind: BindExpression) -> LogicalNode:
+def bind_window_function(
+    call: nodes.Call, bind_table: BindTable, bind: BindExpression, is_streaming: bool = True
+) -> LogicalNode:
     """The relation of a call; ``bind`` binds expressions without columns."""
     name = call.function_name
     arguments = _arguments(name, call)
@@ -59,13 +71,24 @@ def bind_window_function(call: nodes.Call, bind_table: BindTable, bind: BindExpr
         )
     node = bind_table(table)
     time = _time_column(name, time_column, node.row_type)
+    _check_time(name, node.row_type.fields[time], is_streaming)
+    if not is_streaming:
+        node = with_times(node, time)
     keys = tuple(_column(node.row_type, part.name, f"{name}'s PARTITION BY") for part in partition)
     intervals = {
         parameter: interval_millis(bind(argument), name)
         for parameter, argument in arguments.items()
         if parameter not in ("DATA", "TIMECOL")
     }
-    return WindowTableFunction(node, _window(name, intervals), time, keys)
+    return WindowTableFunction(node, _window(name, intervals), time, keys, is_bounded=not is_streaming)
+
+
+def with_times(node: LogicalNode, time: int) -> LogicalNode:
+    """The rows that belong to windows: those with a time. In streams it is an error if one has none."""
+    column = node.row_type.fields[time]
+    if not column.type.nullable:
+        return node
+    return Filter(node, call_of("IS_NOT_NULL", [InputRef(column.type, time, column.name)]))
 
 
 def _arguments(name: str, call: nodes.Call) -> dict[str, exp.Expression]:
@@ -101,14 +124,24 @@ def _time_column(function: str, descriptor: exp.Expression, row_type: RowType) -
     path = nodes.column_path(columns[0])
     if path is None or len(path) != 1:
         raise ValidationError("DESCRIPTOR takes the name of a column.")
-    index = _column(row_type, path[0], "DESCRIPTOR")
-    type_ = row_type.fields[index].type
-    if not is_rowtime(type_) and not is_proctime(type_):
+    return _column(row_type, path[0], "DESCRIPTOR")
+
+
+def _check_time(function: str, column: RowField, is_streaming: bool) -> None:
+    """In streams windows are those of a time attribute, in batches those of any timestamp."""
+    type_ = column.type
+    if not isinstance(type_, (TimestampType, LocalZonedTimestampType)):
+        raise ValidationError(
+            f"The window function {_FORMS[function]} requires the timecol to be TIMESTAMP or TIMESTAMP_LTZ, "
+            f"but is {type_.as_summary_string()}."
+        )
+    if is_streaming and not is_rowtime(type_) and not is_proctime(type_):
         raise ValidationError(
             f"The window function requires the timecol is a time attribute type, but is {type_.as_summary_string()}.",
-            hint=f"Declare WATERMARK FOR {path[0]} in the table, or use a column that is PROCTIME().",
+            hint=f"Declare WATERMARK FOR {column.name} in the table, or use a column that is PROCTIME().",
         )
-    return index
+    if not is_streaming and is_proctime(type_):
+        raise ValidationError("Processing time Window TableFunction is not supported yet.", hint=PROCTIME_IN_BATCH)
 
 
 def _column(row_type: RowType, name: str, where: str) -> int:

@@ -16,3 +16,5 @@ class Session:
     now: Callable[[], int] | None = None
     """Returns the nanoseconds since 1970; tests and replays have a clock of their own."""
     current_database: str = "default_database"
+    is_streaming: bool = True
+    """Whether queries run as streams, in which windows need time attributes."""

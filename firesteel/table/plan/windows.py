@@ -43,6 +43,8 @@ class WindowTableFunction(SingleInput):
     names: tuple[str, str, str] = (WindowColumn.START.value, WindowColumn.END.value, WindowColumn.TIME.value)
     is_group_window: bool = False
     """Whether it stands for a function in GROUP BY, where the time of a window is nullable."""
+    is_bounded: bool = False
+    """Whether the windows are those of a batch, where the time may be any timestamp."""
 
     @property
     def time_type(self) -> LogicalType:
@@ -97,6 +99,7 @@ class WindowAggregate(SingleInput):
     time: int | None = None
     start: int | None = None
     end: int | None = None
+    is_bounded: bool = False
 
     @cached_property
     def _type(self) -> RowType:

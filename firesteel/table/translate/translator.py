@@ -58,6 +58,8 @@ class Translator:
             below for node in self._traits if isinstance(node, TemporalJoin) for below in _below(node.right)
         }
         self._done: dict[LogicalNode, Any] = {}
+        self.has_keys = False
+        """Whether rows are exchanged by key."""
 
     def translate(self, node: LogicalNode) -> Any:
         """The stream of a node: of column batches with its row type."""
@@ -91,6 +93,7 @@ class Translator:
 
     def keyed(self, stream: Columns, columns: Sequence[int]) -> KeyedStream[Any, Any]:
         """The stream by key; without columns, all rows have the same key."""
+        self.has_keys = True
         selector = ColumnKeySelector(tuple(columns))
         partition = stream._partition(KeyGroupPartitioner(selector))
         return KeyedStream(self.environment, partition, selector, None, stream)  # type: ignore[arg-type]

@@ -82,7 +82,8 @@ class TableSession:
     def expression_session(self) -> Session:
         """What expressions depend on. A batch has one time; in a stream each row has that of its evaluation."""
         now = time.time_ns if self.is_streaming else partial(int, time.time_ns())
-        return Session(self.config.get_local_timezone(), now, self.manager.current_database or "")
+        database = self.manager.current_database or ""
+        return Session(self.config.get_local_timezone(), now, database, self.is_streaming)
 
     def resolved_schema(self, table: CatalogBaseTable) -> ResolvedSchema:
         """The columns of a table or view."""

@@ -46,7 +46,9 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
     client, rows = (None, None) if session.is_streaming else _on_spark(session, plan)
     if rows is None:
         translator = _translator(session, [root := optimize(collecting(plan))])
-        results = translator.translate(root).execute_and_collect("collect")
+        stream = translator.translate(root)
+        _choose_runtime_mode(session, translator)
+        results = stream.execute_and_collect("collect")
         client = results._job_client
         is_final = session.is_streaming or translator.traits(root.inputs()[0]).mode.is_insert_only
         rows = ResultRows(results if is_final else FinalRows(results, plan.row_type))
@@ -78,6 +80,7 @@ def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult
     translator = _translator(session, roots := _optimized(bound, session))
     for root in roots:
         translator.translate(root)
+    _choose_runtime_mode(session, translator)
     tables = [_table_of(sink) for sink in sinks]
     client = translator.environment.execute_async(f"insert-into_{','.join(tables)}")
     names = _numbered(tables)
@@ -130,6 +133,7 @@ def job_plan(session: TableSession, plans: Sequence[LogicalNode]) -> str:
         translated = translator.translate(root)
         if root.identifier is None:  # type: ignore[attr-defined]
             translated.sink_to(CollectSink("plan"))
+    _choose_runtime_mode(session, translator)
     return translator.environment.get_execution_plan()
 
 
@@ -175,6 +179,11 @@ def _job_environment(session: TableSession) -> StreamExecutionEnvironment:
     environment: Any = session.environment._create_scratch()
     environment._executor = session.environment._executor
     environment._slot_sharing_groups = session.environment._slot_sharing_groups
-    if not session.is_streaming:
-        environment._configuration.set(pipeline_options.RUNTIME_MODE, "BATCH")
     return environment  # type: ignore[no-any-return]
+
+
+def _choose_runtime_mode(session: TableSession, translator: Translator) -> None:
+    """How the job of a batch query runs: as stages, or pipelined if rows are exchanged by key, since stages cannot."""
+    if not session.is_streaming:
+        mode = "STREAMING" if translator.has_keys else "BATCH"
+        translator.environment._configuration.set(pipeline_options.RUNTIME_MODE, mode)

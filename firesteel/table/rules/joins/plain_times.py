@@ -33,7 +33,7 @@ def plain_times(node: LogicalNode) -> LogicalNode:
     """A node whose inputs have been rewritten."""
     if isinstance(node, (WindowTableFunction, WindowAggregate)) and node.time is not None:
         type_ = node.input.row_type.fields[node.time].type
-        if not is_rowtime(type_) and not is_proctime(type_):
+        if not node.is_bounded and not is_rowtime(type_) and not is_proctime(type_):
             raise ValidationError(
                 "The window function requires the timecol is a time attribute type, but is "
                 f"{type_.as_summary_string()}.",

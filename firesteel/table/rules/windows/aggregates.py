@@ -94,6 +94,7 @@ def _sliced(node: Aggregate, grouping: tuple[int | WindowColumn, ...]) -> Logica
         own_names,
         moved_calls(node.calls, places),
         time=len(kept),
+        is_bounded=function.is_bounded,
     )
 
 

@@ -13,7 +13,7 @@ from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.hashmap.backend import HashMapKeyedStateBackend
 from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import AggregateCall
-from firesteel.table.plan.window_kinds import AlignedWindow, HoppingWindow, TumblingWindow
+from firesteel.table.plan.window_kinds import AlignedWindow, CumulativeWindow, HoppingWindow, TumblingWindow
 from firesteel.table.plan.windows import WindowColumn
 from firesteel.table.runtime.operators.windows.aggregate import WindowAggregateSpec
 from firesteel.table.runtime.operators.windows.session_operator import SessionAggregateSpec
@@ -149,3 +149,18 @@ def test_state_of_windows_that_are_over_is_gone() -> None:
     operator.process_watermark(1000)
     assert list(context.backend.entries("windows")) == []
     assert operator._table.slices() == []
+
+
+def test_no_window_is_left_out_when_the_watermark_jumps() -> None:
+    rows = [(1, 10, 1), (2, 20, 17)]
+    operator, context = opened(CumulativeWindow(20, 0, 5), ROWTIME)
+    operator.process_columns(batch(rows, ROWTIME))
+    operator.process_watermark(1000)
+    first = [(1, 0, end, 1, 10) for end in (5, 10, 15, 20)]
+    assert context.rows == [*first, (2, 0, 20, 1, 20)]
+    operator, context = opened(HoppingWindow(20, 0, 5), ROWTIME)
+    operator.process_columns(batch(rows, ROWTIME))
+    operator.process_watermark(1000)
+    first = [(1, end - 20, end, 1, 10) for end in (5, 10, 15, 20)]
+    second = [(2, end - 20, end, 1, 20) for end in (20, 25, 30, 35)]
+    assert context.rows == [*first, *second]

@@ -75,6 +75,7 @@ class WindowAggregateOperator(WindowOperator):
         self._spec = spec
         # the windows of rows that have them are told apart by their ends
         self._window = spec.window if spec.end is None else TumblingWindow(1)
+        self.fires_together = not self._window.is_sliced
         self._changed: set[int] = set()
         """Slices that are not in the last snapshot as they are."""
 

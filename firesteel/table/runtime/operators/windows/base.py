@@ -21,6 +21,9 @@ __all__ = ["WindowOperator"]
 class WindowOperator(ColumnOperator):
     """Fires windows in the order of their ends. Subclasses register the windows of their rows."""
 
+    fires_together = True
+    """Whether windows that are over fire in one call; not if a window that fires registers the next one."""
+
     def __init__(self, times: WindowTimes, is_proctime: bool):
         self._times = times
         self._is_proctime = is_proctime
@@ -88,8 +91,8 @@ class WindowOperator(ColumnOperator):
 
     def _fire_due(self, now: int) -> None:
         while self._agenda and self._trigger(self._agenda[0]) <= now:
-            due = []
-            while self._agenda and self._trigger(self._agenda[0]) <= now:
+            due = [heapq.heappop(self._agenda)]
+            while self.fires_together and self._agenda and self._trigger(self._agenda[0]) <= now:
                 due.append(heapq.heappop(self._agenda))
             self.fire(due)
             self._registered.difference_update(due)
