@@ -8,7 +8,7 @@ from typing import Any
 from firesteel.table.expressions.nodes import Call
 from firesteel.table.expressions.session import Session
 from firesteel.table.values.calendar import add_months, civil, day_number
-from firesteel.table.values.zones import find_zone, to_instant, to_local
+from firesteel.table.values.zones import find_zone, to_local
 from firesteel.types import logical as t
 
 __all__ = ["round_temporal"]
@@ -71,6 +71,16 @@ def round_temporal(call: Call, up: bool, session: Session) -> Callable[[int], An
             size = _NANOS[unit] // 1_000_000 if unit in _NANOS else 1
             return lambda millis: (-(-millis // size) if up else millis // size) * size
         case t.LocalZonedTimestampType():
-            zone = find_zone(session.local_time_zone)
-            return lambda nanos: to_instant(_round_nanos(to_local(nanos, zone), unit, up), zone)
+            return _round_instants(unit, up, session)
     return lambda nanos: _round_nanos(nanos, unit, up)
+
+
+def _round_instants(unit: str, up: bool, session: Session) -> Callable[[int], Any]:
+    """Rounds local times. The result has the offset of the argument, as in Flink, also if clocks change between."""
+    zone = find_zone(session.local_time_zone)
+
+    def body(nanos: int) -> int:
+        local = to_local(nanos, zone)
+        return _round_nanos(local, unit, up) - local + nanos
+
+    return body
