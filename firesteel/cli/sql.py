@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.cli.terminal.connection import connect, find_cluster
 from firesteel.cli.terminal.settings import add_cluster_options, check_settings, settings_of
 from firesteel.client.errors import UsageError
+from firesteel.common.errors import FiresteelWarning
 
 if TYPE_CHECKING:
     from firesteel.datastream.executor import PipelineExecutor
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("There are no statements.", hint="Give a file with -f FILE, or statements with -e SQL.")
     settings = settings_of(options)
     check_settings(settings)
-    with _executor(options) as executor:
+    with _plain_warnings(), _executor(options) as executor:
         from firesteel.config.configuration import Configuration
         from firesteel.datastream.executor import execution_context
         from firesteel.table import EnvironmentSettings, TableEnvironment
@@ -59,6 +61,22 @@ def run(options: argparse.Namespace) -> int:
             for text in texts:
                 run_script(environment, text, _write)
     return 0
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings of statements without the line of code, which is not the user's."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, FiresteelWarning):
+                sys.stderr.write(f"firesteel: warning: {message}\n")
+            else:
+                usual(message, category, *place, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def _write(text: str) -> None:

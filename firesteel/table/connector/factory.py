@@ -114,9 +114,11 @@ def check_options(name: str, options: Mapping[str, str], required: Iterable[str]
     prefixes = tuple(key.split("#")[0] for key in known if "#" in key or key.endswith("."))
     unknown = sorted(key for key in options if key not in known and not (prefixes and key.startswith(prefixes)))
     if unknown:
+        near = difflib.get_close_matches(unknown[0], known, 1)
         raise ValidationError(
             f"Unsupported options found for '{name}'.\n\nUnsupported options:\n\n"
             + "\n".join(unknown)
             + "\n\nSupported options:\n\n"
-            + "\n".join(sorted({"connector", *known}))
+            + "\n".join(sorted({"connector", *known})),
+            hint=f"Did you mean '{near[0]}'?" if near else None,
         )

@@ -26,6 +26,8 @@ __all__ = ["Translator", "translates"]
 
 Columns = DataStream[Any]
 """A stream of column batches."""
+MAX_DESCRIPTION = 1000
+"""Characters of an operator's description; VALUES may have many rows."""
 N = TypeVar("N", bound=LogicalNode)
 _TRANSLATIONS: dict[type[LogicalNode], Callable[[Any, Translator], Any]] = {}
 
@@ -67,8 +69,17 @@ class Translator:
             function = _TRANSLATIONS.get(type(node))
             if function is None:
                 raise ValidationError(f"{type(node).__name__} is not supported in streaming queries yet.")
-            self._done[node] = function(node, self)
+            self._done[node] = stream = function(node, self)
+            self._describe(node, stream)
         return self._done[node]
+
+    @staticmethod
+    def _describe(node: LogicalNode, stream: Any) -> None:
+        """Gives the operator of a node the text that EXPLAIN has for it, which the plan of the job shows."""
+        operator = getattr(stream, "_transformation", None)
+        if operator is not None and operator.description is None:
+            text = node.describe()
+            operator.description = text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 3]}..."
 
     def traits(self, node: LogicalNode) -> Traits:
         """The changelog of a node."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,3 +103,22 @@ def test_options_are_set(capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_statements() -> None:
     assert main(["sql"]) == 2
     assert main(["sql", "-f", "does-not-exist.sql"]) == 2
+
+
+def test_warnings_have_no_line_of_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["sql", "-e", "SET 'table.exec.state.ttll' = '1 d'; SELECT 1"]) == 0
+    message = "'table.exec.state.ttll' is not a configuration key. Did you mean 'table.exec.state.ttl'?"
+    assert capsys.readouterr().err == f"firesteel: warning: {message}\n"
+
+
+def test_the_nearest_option_of_a_connector(capsys: pytest.CaptureFixture[str]) -> None:
+    table = "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'rows-per-secnd' = '1')"
+    assert main(["sql", "-e", f"{table}; SELECT * FROM t"]) == 1
+    assert "Did you mean 'rows-per-second'?" in capsys.readouterr().err
+
+
+def test_the_plan_of_a_job_has_what_operators_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "-e", "EXPLAIN JSON_EXECUTION_PLAN SELECT x + 1 AS y FROM (VALUES (1), (2)) AS a(x)"]) == 0
+    assert '"contents": "Calc(select=[PLUS(EXPR$0, 1) AS y])"' in capsys.readouterr().out

@@ -55,7 +55,8 @@ class ScanBuilder:
         if not self._is_streaming and not source.is_bounded:
             raise ValidationError(
                 f"Querying an unbounded table '{name}' in batch mode is not allowed. The table source is unbounded.",
-                hint="Use EnvironmentSettings.in_streaming_mode(), or an option of the connector that ends the table.",
+                hint="Use streaming mode (SET 'execution.runtime-mode' = 'streaming'), or an option of the connector "
+                "that ends the table.",
             )
         if not self._is_streaming and not source.changelog_mode.is_insert_only:
             raise ValidationError(
