@@ -7,13 +7,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Expression
+from firesteel.table.expressions.nodes import Call, Expression, Literal
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
 from firesteel.table.functions.signatures import CHARACTER, INTEGER, Parameter, check_count, mismatch, signature
 from firesteel.table.inference.families import is_character, is_numeric, is_timestamp
-from firesteel.table.values.date_format import FormatError, Moment, formatter, parser
+from firesteel.table.values.date_format import FormatError, Moment, formatter, granularity, parser
 from firesteel.table.values.temporal_text import parse_date, parse_timestamp, timestamp_text
 from firesteel.table.values.zones import find_zone, to_instant, to_local
 from firesteel.types import logical as t
@@ -22,6 +25,7 @@ __all__ = ["FUNCTIONS"]
 
 _DAY = 86_400_000_000_000
 _SECOND = 1_000_000_000
+_UNIT_NANOS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _STRING = t.VarCharType()
 _BIGINT = t.BigIntType()
 _DEFAULT_FORMAT = "yyyy-MM-dd HH:mm:ss"
@@ -66,6 +70,34 @@ def _date_format(call: Call, session: Session) -> Callable[[Any, str], str | Non
 
         return of_instant
     return lambda nanos, pattern: _format(pattern, Moment(nanos))
+
+
+def _date_format_of_columns(call: Call, session: Session) -> Callable[..., Any] | None:
+    """Formats each of the times that differ in the text once: days, hours, minutes or seconds."""
+    operand, pattern = call.arguments
+    if not isinstance(pattern, Literal) or pattern.value is None or is_character(operand.type):
+        return None
+    try:
+        seconds = granularity(pattern.value)
+    except FormatError:
+        return None
+    if not seconds:
+        return None
+    if isinstance(operand.type, t.LocalZonedTimestampType):
+        # offsets of zones may have seconds
+        seconds = 1
+    body, text = _date_format(call, session), pattern.value
+
+    def kernel(times: Any, _pattern: Any) -> Any:
+        per_second = _SECOND // _UNIT_NANOS[times.type.unit]
+        numbers = times.cast(pa.int64())
+        known = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
+        encoded = pa.array(known // (seconds * per_second)).dictionary_encode()
+        texts = [body(number * seconds * _SECOND, text) for number in encoded.dictionary.to_pylist()]
+        found = pa.array(texts, pa.string()).take(encoded.indices)
+        return pc.if_else(numbers.is_valid(), found, pa.scalar(None, pa.string())) if times.null_count else found
+
+    return kernel
 
 
 def _convert_tz(text: str, source: str, target: str) -> str | None:
@@ -197,6 +229,7 @@ FUNCTIONS = (
         "DATE_FORMAT",
         signature("DATE_FORMAT", _FORMATTED, CHARACTER, returns=_STRING, nullable=True),
         PerCall(_date_format),
+        vector=PerCall(_date_format_of_columns),
         can_fail=True,
     ),
     _define(

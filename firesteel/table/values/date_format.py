@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from firesteel.table.values.calendar import civil, day_number
 
-__all__ = ["FormatError", "Moment", "formatter", "parser"]
+__all__ = ["FormatError", "Moment", "formatter", "granularity", "parser"]
 
 
 class FormatError(ValueError):
@@ -182,6 +182,21 @@ def formatter(pattern: str) -> Callable[[Moment], str]:
     parts = _parts(pattern)
     fields = [(_FIELDS[text] if width else None, text, width) for text, width in parts]
     return lambda moment: "".join([text if made is None else made(moment, width) for made, text, width in fields])
+
+
+_UNITS = {"h": 3600, "a": 3600, "H": 3600, "k": 3600, "K": 3600, "m": 60, "s": 1}
+_OF_DATES = frozenset("GyuYDMLdQwEe")
+
+
+@lru_cache(maxsize=512)
+def granularity(pattern: str) -> int:
+    """The seconds within which all times of day have the same text; 0 if it depends on more. FormatError as above.
+
+    >>> granularity("yyyy-MM-dd"), granularity("HH:mm"), granularity("HH:mm:ss.SSS")
+    (86400, 60, 0)
+    """
+    letters = [text for text, width in _parts(pattern) if width]
+    return min((86_400 if letter in _OF_DATES else _UNITS.get(letter, 0) for letter in letters), default=86_400)
 
 
 _NUMBERS = {"y": "year", "u": "year", "M": "month", "L": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
