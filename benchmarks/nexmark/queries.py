@@ -7,7 +7,7 @@ the clock.
 # ruff: noqa: E501 - statements
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "QUERIES", "VIEWS", "events_table"]
+__all__ = ["COLUMNS", "QUERIES", "SOURCE", "VIEWS", "events_table"]
 
 COLUMNS = """
     event_type INT,
@@ -40,6 +40,9 @@ VIEWS = [
     FROM events WHERE event_type = 2""",
     "CREATE TEMPORARY VIEW timed_bid AS SELECT *, PROCTIME() AS p_time FROM bid",
 ]
+
+SOURCE = "SELECT event_type, person, auction, bid FROM events"
+"""All events with all their columns."""
 
 _RANKS = ("price < 10000", "price >= 10000 AND price < 1000000", "price >= 1000000")
 
