@@ -42,7 +42,7 @@ _CALLERS_WITH_ELEMENT = frozenset(
     {
         ("firesteel.runtime.time.watermark_generation", "process"),
         ("firesteel.runtime.chain.output", "_emit_custom"),
-        ("firesteel.connectors.generators.datagen", "read_split"),
+        ("firesteel.connectors.generators.datagen", "generate"),
     }
 )
 """Those that call user functions from map() or a comprehension: the element is the function's first argument."""
