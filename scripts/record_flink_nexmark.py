@@ -18,7 +18,7 @@ from benchmarks.nexmark.queries import QUERIES
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "tests" / "integration" / "table" / "recorded" / "nexmark.json"
-EVENTS, RATE = 10_000, 250
+EVENTS, RATE = 20_000, 100_000
 
 
 def main(python: str) -> None:
