@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from firesteel.common.errors import InvalidKeyError
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.columns.exchange import KeyExchange, own_rows
 from firesteel.runtime.columns.keys import ColumnKeySelector, KeyGroups, distinct_keys, state_key
@@ -97,10 +96,14 @@ def test_instants_are_keys_in_columns_only() -> None:
     assert KeyGroups((0,), MAX_PARALLELISM).of(batch).tolist() == [expected]
 
 
-def test_a_key_without_a_stable_form_is_refused() -> None:
-    array = pa.array([[1], [2]])
-    with pytest.raises((InvalidKeyError, pa.ArrowNotImplementedError)):
-        KeyGroups((0,), MAX_PARALLELISM).of(_column(array))
+def test_equal_arrays_are_one_key() -> None:
+    batch = _column(pa.array([[1, 2], [2], [1, 2], None, [], None]))
+    codes, keys = distinct_keys(batch, (0,))
+    assert codes.tolist() == [0, 1, 0, 2, 3, 2]
+    assert len(set(map(state_key, keys))) == 4
+    groups = KeyGroups((0,), MAX_PARALLELISM).of(batch).tolist()
+    assert groups[0] == groups[2]
+    assert groups[3] == groups[5]
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 100])
