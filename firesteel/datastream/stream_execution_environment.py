@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 from weakref import WeakSet
 
@@ -360,9 +359,8 @@ class StreamExecutionEnvironment:
                 hint="An AvroInputFormat does; for other formats use FileSource and from_source.",
             )
         known = to_type_info(type_info) or input_format.get_produced_type()
-        enumerator = replace(FileEnumeratorProvider.default_splittable_file_enumerator(), is_recursive=False)
         builder = FileSource.for_bulk_file_format(input_format, input_format.path)
-        source = builder.set_file_enumerator(enumerator).build()
+        source = builder.set_file_enumerator(FileEnumeratorProvider.top_level_file_enumerator()).build()
         return self._add_source(source, WatermarkStrategy.no_watermarks(), "Custom File source", known)
 
     def read_text_file(self, path: str, charset: str = "utf-8") -> DataStream[str]:

@@ -56,6 +56,11 @@ class FileEnumeratorProvider:
         return FileEnumeratorProvider(DEFAULT_SPLIT_BYTES)
 
     @staticmethod
+    def top_level_file_enumerator() -> FileEnumeratorProvider:
+        """As the default one, without the files in directories of a directory."""
+        return FileEnumeratorProvider(DEFAULT_SPLIT_BYTES, is_recursive=False)
+
+    @staticmethod
     def default_non_splittable_file_enumerator() -> FileEnumeratorProvider:
         """Finds files recursively and passes over hidden ones; each file is one split."""
         return FileEnumeratorProvider(None)

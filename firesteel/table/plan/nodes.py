@@ -23,12 +23,14 @@ __all__ = [
     "NO_KEYS",
     "Aggregate",
     "AggregateCall",
+    "ChangeKeeping",
     "Filter",
     "Join",
     "JoinKind",
     "Keys",
     "LogicalNode",
     "Project",
+    "Projection",
     "SetKind",
     "SetOperation",
     "SingleInput",
@@ -118,6 +120,20 @@ class SingleInput(LogicalNode):
         return replace(self, input=only)
 
 
+@dataclass(frozen=True)
+class ChangeKeeping(SingleInput):
+    """A relation made of single rows of another: changes keep their kinds, and keys stay keys."""
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return inputs[0]
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return before_wanted, (before_wanted,)
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        return inputs[0]
+
+
 def keys_of_projection(expressions: Sequence[Expression], keys: Keys) -> Keys:
     """The keys whose columns are all projected, by their new places."""
     places: dict[int, int] = {}
@@ -174,8 +190,8 @@ class Values(LogicalNode):
 
 
 @dataclass(frozen=True)
-class Project(SingleInput):
-    """Expressions over each row."""
+class Projection(ChangeKeeping):
+    """Named expressions over each row."""
 
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
@@ -188,14 +204,13 @@ class Project(SingleInput):
     def row_type(self) -> RowType:
         return self._type
 
-    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
-        return inputs[0]
-
-    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
-        return before_wanted, (before_wanted,)
-
     def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
         return keys_of_projection(self.expressions, inputs[0])
+
+
+@dataclass(frozen=True)
+class Project(Projection):
+    """The projection of a query."""
 
     def describe(self) -> str:
         named = zip(self.expressions, self.names, strict=True)
@@ -203,16 +218,14 @@ class Project(SingleInput):
 
 
 @dataclass(frozen=True)
-class Filter(SingleInput):
+class Filter(ChangeKeeping):
     """The rows for which a condition is true."""
 
     condition: Expression
 
-    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
-        return inputs[0]
-
-    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
-        return inputs[0]
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        # a row that fulfils the condition no longer is taken back by its UPDATE_BEFORE alone
+        return before_wanted, (True,)
 
     def describe(self) -> str:
         return f"Filter(condition=[{self.condition}])"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from firesteel.common.types import RowKind
 from firesteel.table.catalog.identifiers import ObjectIdentifier
@@ -12,38 +11,22 @@ from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.sink import DynamicTableSink
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, walk
-from firesteel.table.plan.nodes import Keys, SingleInput, keys_of_projection
+from firesteel.table.plan.nodes import ChangeKeeping, Projection, SingleInput
 from firesteel.types.logical import RowType
 
 __all__ = ["Calc", "Sink", "WatermarkAssigner"]
 
 
 @dataclass(frozen=True)
-class Calc(SingleInput):
+class Calc(Projection):
     """Rows for which a condition is true, then expressions over each of them."""
 
-    expressions: tuple[Expression, ...]
-    names: tuple[str, ...]
     condition: Expression | None = None
-
-    @cached_property
-    def _type(self) -> RowType:
-        return RowType.of(self.names, [expression.type for expression in self.expressions], nullable=False)
-
-    @property
-    def row_type(self) -> RowType:
-        return self._type
-
-    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
-        return inputs[0]
 
     def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
         # a row that fulfils the condition no longer is taken back by its UPDATE_BEFORE alone
         wanted = before_wanted or self.condition is not None
         return wanted, (wanted,)
-
-    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
-        return keys_of_projection(self.expressions, inputs[0])
 
     def describe(self) -> str:
         parts = (
@@ -55,7 +38,7 @@ class Calc(SingleInput):
 
 
 @dataclass(frozen=True)
-class WatermarkAssigner(SingleInput):
+class WatermarkAssigner(ChangeKeeping):
     """Event time of rows: a column, and an expression over the row for the watermark that it brings."""
 
     type: RowType
@@ -66,15 +49,6 @@ class WatermarkAssigner(SingleInput):
     @property
     def row_type(self) -> RowType:
         return self.type
-
-    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
-        return inputs[0]
-
-    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
-        return before_wanted, (before_wanted,)
-
-    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
-        return inputs[0]
 
     def describe(self) -> str:
         return f"WatermarkAssigner(rowtime=[{self.type.field_names[self.rowtime]}], watermark=[{self.watermark}])"

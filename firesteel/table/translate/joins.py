@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from firesteel.common.errors import FiresteelWarning
+from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import LookupTableSource, ScanTableSource
 from firesteel.table.plan.joins import StreamingJoin
@@ -30,9 +31,7 @@ def streaming_join(node: StreamingJoin, translator: Translator) -> Columns:
     spec = RegularJoinSpec(
         sides[0], sides[1], node.kind, node.null_safe, node.condition, node.row_type, translator.session
     )
-    left = translator.keyed(translator.translate(node.left), node.left_keys)
-    right = translator.keyed(translator.translate(node.right), node.right_keys)
-    return translator.connect(left, right, "Join", spec)
+    return _by_keys(node, translator, "Join", spec)
 
 
 def _side(node: StreamingJoin, index: int, translator: Translator) -> JoinSide:
@@ -82,9 +81,7 @@ def interval_join(node: IntervalJoin, translator: Translator) -> Columns:
         rowtime_of(node.row_type),
         translator.session,
     )
-    left = translator.keyed(translator.translate(node.left), node.left_keys)
-    right = translator.keyed(translator.translate(node.right), node.right_keys)
-    return translator.connect(left, right, "IntervalJoin", spec)
+    return _by_keys(node, translator, "IntervalJoin", spec)
 
 
 @translates(TemporalJoin)
@@ -101,9 +98,7 @@ def temporal_join(node: TemporalJoin, translator: Translator) -> Columns:
         rowtime_of(node.row_type),
         translator.session,
     )
-    left = translator.keyed(translator.translate(node.left), node.left_keys)
-    right = translator.keyed(translator.translate(node.right), node.right_keys)
-    return translator.connect(left, right, "TemporalJoin", spec)
+    return _by_keys(node, translator, "TemporalJoin", spec)
 
 
 @translates(LookupJoin)
@@ -128,3 +123,12 @@ def lookup_join(node: LookupJoin, translator: Translator) -> Columns:
         translator.session,
     )
     return translator.apply(translator.translate(node.input), "LookupJoin", spec)
+
+
+def _by_keys(
+    node: StreamingJoin | IntervalJoin | TemporalJoin, translator: Translator, name: str, spec: OperatorSpec
+) -> Columns:
+    """The stream of an operator over both sides by their keys."""
+    left = translator.keyed(translator.translate(node.left), node.left_keys)
+    right = translator.keyed(translator.translate(node.right), node.right_keys)
+    return translator.connect(left, right, name, spec)
