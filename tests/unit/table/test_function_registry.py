@@ -13,7 +13,6 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
 from sql_functions_page import FLINK_FUNCTIONS, exists
 
 ABSENT = {
-    *("EXISTS", "IN_SUBQUERY", "NOT_IN_SUBQUERY"),  # queries
     *("GROUP_ID", "GROUPING", "GROUPING_ID", "FLATTEN"),  # of a GROUP BY or a SELECT list
     *("PARSE_JSON", "TRY_PARSE_JSON", "OBJECT_OF", "OBJECT_UPDATE"),  # no VARIANT, no structured types yet
     *("OVERLAPS", "CURRENT_WATERMARK", "URL_DECODE_RECURSIVE", "CURRENT_DATABASE"),
