@@ -9,7 +9,13 @@ import numpy as np
 
 from firesteel.runtime.state.api.backend import KeyedStateBackend
 from firesteel.runtime.state.columnar.keys import BatchKeys
-from firesteel.runtime.state.columnar.state import MAPS, ColumnarKeyedState, ColumnarStateDescriptor, empty_columns
+from firesteel.runtime.state.columnar.pairs import PairColumn, Pairs, map_value, numbers_of, stored_value
+from firesteel.runtime.state.columnar.state import (
+    ColumnarKeyedState,
+    ColumnarStateDescriptor,
+    empty_columns,
+    is_in_rows,
+)
 
 __all__ = ["StoredRows"]
 
@@ -23,7 +29,7 @@ class StoredRows(ColumnarKeyedState):
     def __init__(self, backend: KeyedStateBackend, descriptor: ColumnarStateDescriptor):
         self._backend = backend
         self._dtypes = descriptor.dtypes
-        self._rows = [index for index, dtype in enumerate(descriptor.dtypes) if dtype != MAPS]
+        self._rows = [index for index, dtype in enumerate(descriptor.dtypes) if is_in_rows(dtype)]
         self._state = backend.get_state(descriptor.as_value_state(), internal=True)
         self._maps = {
             index: backend.get_state(map_state, internal=True) for index, map_state in descriptor.map_states().items()
@@ -41,14 +47,21 @@ class StoredRows(ColumnarKeyedState):
             stored = zip(*(row for row in rows if row is not None), strict=True)
             for index, values in zip(self._rows, stored, strict=True):
                 column = self.columns[index]
-                column[known] = np.fromiter(values, column.dtype, len(known))
+                if isinstance(column, PairColumn):
+                    column.load(known, values)
+                else:
+                    column[known] = np.fromiter(values, column.dtype, len(known))
         for index, state in self._maps.items():
+            dtype = self._dtypes[index]
+            if isinstance(dtype, Pairs):
+                self.columns[index] = _StoredPairs(self._backend, state, self._keys, dtype.width)
+                continue
             maps = (_StoredMap(self._backend, state, key) for key in self._keys)
             self.columns[index] = np.fromiter(maps, object, len(rows))
         return np.arange(len(rows)), is_new
 
     def update(self, slots: Any) -> None:
-        rows = zip(*(self.columns[index][slots].tolist() for index in self._rows), strict=True)
+        rows = zip(*(_entries_at(self.columns[index], slots) for index in self._rows), strict=True)
         self._write([self._keys[slot] for slot in slots.tolist()], rows)
 
     def remove(self, slots: Any) -> None:
@@ -96,17 +109,61 @@ class _StoredMap:
 
     def get(self, value: Any, default: Any) -> Any:
         self._backend.key = self._key
-        found = self._state.get((value,) if value is None else value)
+        found = self._state.get(stored_value(value))
         return default if found is None else found
 
     def __setitem__(self, value: Any, count: Any) -> None:
         self._backend.key = self._key
-        self._state.put((value,) if value is None else value, count)
+        self._state.put(stored_value(value), count)
 
     def pop(self, value: Any, default: Any) -> None:
         self._backend.key = self._key
-        self._state.remove((value,) if value is None else value)
+        self._state.remove(stored_value(value))
 
     def items(self) -> list[tuple[Any, Any]]:
         self._backend.key = self._key
-        return [(None if value == (None,) else value, count) for value, count in self._state.items()]
+        return [(map_value(value), count) for value, count in self._state.items()]
+
+
+class _StoredPairs:
+    """A column of pairs whose values are entries of a map state."""
+
+    def __init__(self, backend: KeyedStateBackend, state: Any, keys: Sequence[Any], width: int):
+        self._backend = backend
+        self._state = state
+        self._keys = keys
+        self._width = width
+        self._read: tuple[list[int], list[Any], Any] = ([], [], None)
+
+    def read(self, slots: Any, values: Any) -> Any:
+        """The numbers of pairs, each of which occurs once."""
+        pairs = slots.tolist(), [stored_value(value) for value in values.tolist()]
+        zeros = 0 if self._width == 1 else (0,) * self._width
+        found = []
+        for slot, value in zip(*pairs, strict=True):
+            self._backend.key = self._keys[slot]
+            entry = self._state.get(value)
+            found.append(zeros if entry is None else entry)
+        numbers = numbers_of(found, self._width)
+        self._read = (*pairs, numbers)
+        return numbers.copy()
+
+    def write(self, numbers: Any) -> None:
+        """Sets the numbers of the pairs that were read last; stores those that differ."""
+        slots, values, before = self._read
+        differs = np.flatnonzero((numbers != before).any(axis=1)).tolist()
+        entries = numbers[:, 0].tolist() if self._width == 1 else list(map(tuple, numbers.tolist()))
+        is_there = numbers.any(axis=1).tolist()
+        for index in differs:
+            self._backend.key = self._keys[slots[index]]
+            if is_there[index]:
+                self._state.put(values[index], entries[index])
+            else:
+                self._state.remove(values[index])
+
+
+def _entries_at(column: Any, slots: Any) -> list[Any]:
+    if isinstance(column, PairColumn):
+        return column.maps_at(slots)
+    found: list[Any] = column[slots].tolist()
+    return found

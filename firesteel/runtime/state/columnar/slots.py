@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from firesteel.runtime.columns.keys import state_key
 from firesteel.runtime.state.columnar.integer_index import IntegerIndex
 from firesteel.runtime.state.columnar.keys import BatchKeys
+from firesteel.runtime.state.columnar.pairs import PairColumn
 
-__all__ = ["IntegerSlots", "KeySlots", "ObjectSlots", "key_slots"]
+__all__ = ["IntegerSlots", "KeySlots", "ObjectSlots", "grown", "key_slots", "reset"]
 
 _MIN_CAPACITY = 1024
 _NULL = state_key(None)
@@ -184,8 +186,17 @@ def key_slots(has_integer_keys: bool) -> KeySlots:
 
 def grown(array: Any, capacity: int) -> Any:
     """The array with room for more; what is new has the initial value."""
-    if len(array) >= capacity:
+    if isinstance(array, PairColumn) or len(array) >= capacity:
         return array
     larger = np.full(capacity, None, object) if array.dtype == object else np.zeros(capacity, array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def reset(columns: Iterable[Any], slots: Any) -> None:
+    """Gives columns their initial values at slots."""
+    for column in columns:
+        if isinstance(column, PairColumn):
+            column.clear(slots)
+        else:
+            column[slots] = None if column.dtype == object else 0

@@ -15,26 +15,38 @@ from firesteel.common.time import Duration
 from firesteel.common.typeinfo import Types
 from firesteel.runtime.state.api.backend import KeyedStateBackend, ObjectStateBackend
 from firesteel.runtime.state.columnar.keys import BatchKeys
+from firesteel.runtime.state.columnar.pairs import PairColumn, Pairs
 
 if TYPE_CHECKING:
     from firesteel.runtime.state.hashmap.state_table import StateTable
 
-__all__ = ["MAPS", "ColumnarKeyedState", "ColumnarStateDescriptor", "columnar_state", "empty_columns"]
+__all__ = [
+    "MAPS",
+    "ColumnarKeyedState",
+    "ColumnarStateDescriptor",
+    "Dtype",
+    "columnar_state",
+    "empty_columns",
+    "is_in_rows",
+]
 
 MAPS = "M"
 """The dtype of a column of dictionaries."""
+Dtype = str | Pairs
+"""The dtype of a column: numpy's, "M", or that of pairs of a key and a value."""
 
 
 @dataclass(frozen=True)
 class ColumnarStateDescriptor:
-    """A state with the dtypes of its columns: numpy's, and "M".
+    """A state with the dtypes of its columns.
 
     Object columns hold any Python values, None at first, others 0. A column "M" has a dictionary per key, None at
-    first: it is a map state of its own, of which a backend on disk reads and writes single entries.
+    first: it is a map state of its own, of which a backend on disk reads and writes single entries. So is a column of
+    pairs, whose values are read and written as arrays.
     """
 
     name: str
-    dtypes: tuple[str, ...]
+    dtypes: tuple[Dtype, ...]
     has_integer_keys: bool = False
     """Whether the key is one column of integers."""
     ttl_ms: int = 0
@@ -53,7 +65,7 @@ class ColumnarStateDescriptor:
         return {
             index: MapStateDescriptor(f"{self.name}.{index}", pickled, pickled)
             for index, dtype in enumerate(self.dtypes)
-            if dtype == MAPS
+            if not is_in_rows(dtype)
         }
 
 
@@ -91,7 +103,7 @@ def columnar_state(
 ) -> ColumnarKeyedState:
     """The state that a descriptor names, with what was restored: arrays of all keys where the backend keeps objects."""
     if descriptor.ttl_ms:
-        dtypes = tuple("O" if dtype == MAPS else dtype for dtype in descriptor.dtypes)
+        dtypes = tuple(map(_in_rows, descriptor.dtypes))
         descriptor = replace(descriptor, dtypes=dtypes)
     if isinstance(backend, ObjectStateBackend):
         from firesteel.runtime.state.columnar.table import ColumnTable
@@ -110,6 +122,27 @@ def columnar_state(
     return StoredRows(backend, descriptor)
 
 
-def empty_columns(dtypes: Sequence[str], count: int) -> list[Any]:
+def empty_columns(dtypes: Sequence[Dtype], count: int) -> list[Any]:
     """Columns with the initial values."""
-    return [np.full(count, None, object) if dtype in ("O", MAPS) else np.zeros(count, dtype) for dtype in dtypes]
+    return [_empty_column(dtype, count) for dtype in dtypes]
+
+
+def _empty_column(dtype: Dtype, count: int) -> Any:
+    if isinstance(dtype, Pairs):
+        return PairColumn(dtype)
+    return np.full(count, None, object) if dtype in ("O", MAPS) else np.zeros(count, dtype)
+
+
+def is_in_rows(dtype: Dtype) -> bool:
+    """Whether a column is part of the tuple of a key, not a map state of its own."""
+    return dtype.in_rows if isinstance(dtype, Pairs) else dtype != MAPS
+
+
+def is_number(dtype: Dtype) -> bool:
+    """Whether a column has one number for each key."""
+    return not isinstance(dtype, Pairs) and dtype not in ("O", MAPS)
+
+
+def _in_rows(dtype: Dtype) -> Dtype:
+    """The dtype of a column whose values expire with the tuple of the key."""
+    return replace(dtype, in_rows=True) if isinstance(dtype, Pairs) else "O" if dtype == MAPS else dtype

@@ -10,8 +10,14 @@ import numpy as np
 from firesteel.runtime.state.api.backend import VOID_NAMESPACE
 from firesteel.runtime.state.api.chunks import encode_chunks
 from firesteel.runtime.state.columnar.keys import BatchKeys
-from firesteel.runtime.state.columnar.slots import grown, key_slots
-from firesteel.runtime.state.columnar.state import MAPS, ColumnarKeyedState, ColumnarStateDescriptor, empty_columns
+from firesteel.runtime.state.columnar.pairs import PackedMap, PairColumn, map_value, stored_value
+from firesteel.runtime.state.columnar.slots import grown, key_slots, reset
+from firesteel.runtime.state.columnar.state import (
+    ColumnarKeyedState,
+    ColumnarStateDescriptor,
+    empty_columns,
+    is_in_rows,
+)
 from firesteel.runtime.state.columnar.values import ColumnValues
 from firesteel.runtime.state.hashmap.state_table import Cleanup, StateTable
 
@@ -43,7 +49,7 @@ class ColumnTable(StateTable, ColumnarKeyedState):
         self.columns = empty_columns(descriptor.dtypes, self._slots.capacity)
         self._stamps: Any = np.zeros(self._slots.capacity, np.int64) if self._ttl else None
         self._is_changed = np.zeros(self._slots.capacity, bool)
-        self._in_rows = [index for index, dtype in enumerate(descriptor.dtypes) if dtype != MAPS]
+        self._in_rows = [index for index, dtype in enumerate(descriptor.dtypes) if is_in_rows(dtype)]
         self._load(restored.namespaces.get(VOID_NAMESPACE, {}))
         self.map_tables = [MapColumnTable(table.name, self, index) for index, table in restored_maps.items()]
         """The tables of the columns of maps."""
@@ -67,7 +73,7 @@ class ColumnTable(StateTable, ColumnarKeyedState):
         if self._ttl:
             expired = ~is_new & (self._stamps[slots] <= self._clock() - self._ttl)
             if expired.any():
-                self._reset(slots[expired])
+                reset(self.columns, slots[expired])
                 is_new |= expired
         return slots, is_new
 
@@ -79,16 +85,12 @@ class ColumnTable(StateTable, ColumnarKeyedState):
     def remove(self, slots: Any) -> None:
         if self.tracked:
             self._removed.update(self._slots.keys_at(slots))
-        self._reset(slots)
+        reset(self.columns, slots)
         self._is_changed[slots] = False
         self._slots.remove(slots)
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._slots.is_live))
-
-    def _reset(self, slots: Any) -> None:
-        for column in self.columns:
-            column[slots] = None if column.dtype == object else 0
 
     def _grow(self) -> None:
         capacity = self._slots.capacity
@@ -119,30 +121,43 @@ class ColumnTable(StateTable, ColumnarKeyedState):
             self._stamps[: len(rows)] = [stamp for _, stamp in rows]
             rows = [row for row, _ in rows]
         for index, values in zip(self._in_rows, zip(*rows, strict=True), strict=True):
-            self.columns[index][: len(rows)] = np.fromiter(values, self.columns[index].dtype, len(rows))
+            column = self.columns[index]
+            if isinstance(column, PairColumn):
+                column.load(np.arange(len(rows)), values)
+            else:
+                column[: len(rows)] = np.fromiter(values, column.dtype, len(rows))
 
     def _load_maps(self, column: Any, entries: Mapping[Any, Any]) -> None:
-        for key, found in entries.items():
-            slot = self._slots.slot_of(key)
-            if slot >= 0:
-                column[slot] = {None if value == (None,) else value: count for value, count in found.items()}
+        slots = np.fromiter(map(self._slots.slot_of, entries), np.intp, len(entries))
+        known = [
+            (slot, {map_value(value): count for value, count in found.items()})
+            for slot, found in zip(slots.tolist(), entries.values(), strict=True)
+            if slot >= 0
+        ]
+        if isinstance(column, PairColumn):
+            column.load(slots[slots >= 0], [found for _, found in known])
+            return
+        for slot, found in known:
+            column[slot] = found
 
     # -- the table of snapshots -----------------------------------------------------------------------
 
     def values_at(self, slots: Any) -> ColumnValues:
         """The entries of some slots."""
-        columns = [self.columns[index][slots] for index in self._in_rows]
+        columns = [_entries_at(self.columns[index], slots) for index in self._in_rows]
         return ColumnValues(columns, self._stamps[slots] if self._ttl else None)
 
     def maps_at(self, index: int, slots: Any) -> tuple[list[Any], list[Any]]:
         """The keys of slots that have entries in a column of maps, and these maps as map states have them."""
-        maps = self.columns[index][slots].tolist()
+        column = self.columns[index]
+        is_packed = isinstance(column, PairColumn)
+        maps = column.packed_at(slots) if is_packed else column[slots].tolist()
         found = [(slot, entries) for slot, entries in zip(slots.tolist(), maps, strict=True) if entries]
         keys = self._slots.keys_at(np.array([slot for slot, _ in found], np.intp))
+        if is_packed:
+            return keys, [entries.stored() for _, entries in found]
         return keys, [
-            {(None,): entries[None], **{value: count for value, count in entries.items() if value is not None}}
-            if None in entries
-            else entries
+            {stored_value(value): count for value, count in entries.items()} if None in entries else entries
             for _, entries in found
         ]
 
@@ -224,7 +239,11 @@ class _Maps(Mapping[Any, Any]):
         self._index = index
 
     def _all(self) -> dict[Any, Any]:
-        return dict(zip(*self._table.maps_at(self._index, self._table.live()), strict=True))
+        keys, maps = self._table.maps_at(self._index, self._table.live())
+        return {
+            key: found.unpacked() if isinstance(found, PackedMap) else found
+            for key, found in zip(keys, maps, strict=True)
+        }
 
     def __getitem__(self, key: Any) -> Any:
         return self._all()[key]
@@ -253,3 +272,10 @@ class _Entries(Mapping[Any, Any]):
 
     def __len__(self) -> int:
         return len(self._table)
+
+
+def _entries_at(column: Any, slots: Any) -> Any:
+    """A column of the tuples of keys."""
+    if not isinstance(column, PairColumn):
+        return column[slots]
+    return np.fromiter(column.maps_at(slots), object, len(slots))

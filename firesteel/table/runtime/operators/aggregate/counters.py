@@ -14,7 +14,7 @@ from firesteel.table.runtime.operators.aggregate.domains import Domain
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
 from firesteel.types.logical import LogicalType
 
-__all__ = ["Change", "DistinctFeed", "RetractableExtreme", "ValueCounter"]
+__all__ = ["Change", "RetractableExtreme", "ValueCounter"]
 
 Change = tuple[int, Any, int]
 """The number of a key, a value, and how many more of it there are."""
@@ -26,49 +26,69 @@ class ValueCounter:
     def __init__(self, types: Sequence[LogicalType]):
         self._domains = [Domain(type_) for type_ in types]
 
+    @property
+    def has_objects(self) -> bool:
+        """Whether values are objects; else they are integers."""
+        return len(self._domains) > 1 or self._domains[0].has_objects
+
+    def pairs(self, codes: Any, arrays: Sequence[Any]) -> tuple[Any, Any, Any]:
+        """The distinct pairs of a key and a value: which one each row has, then their keys and their values.
+
+        Null is a value like others, of one argument.
+        """
+        numbers, values = self._numbered(len(codes), arrays)
+        if not len(codes):
+            return codes, codes, values[:0]
+        first = codes[0]
+        if (codes == first).all():
+            return numbers, np.full(len(values), first, np.intp), values
+        pairs = pa.array(codes * len(values) + numbers).dictionary_encode()
+        keys, found = np.divmod(pairs.dictionary.to_numpy(), len(values))
+        return pairs.indices.to_numpy(zero_copy_only=False).astype(np.intp), keys, values[found]
+
     def changes(self, rows: Rows) -> list[Change]:
         """What rows amount to; null is a value like others where a feed keeps it, of one argument."""
         if not len(rows.codes):
             return []
-        numbers, values = self._numbered(rows)
-        pairs = pa.array(rows.codes * len(values) + numbers).dictionary_encode()
-        codes = pairs.indices.to_numpy(zero_copy_only=False)
-        distinct = pairs.dictionary.to_numpy()
+        codes, keys, values = self.pairs(rows.codes, rows.arrays)
         if rows.signs is None:
-            counts = np.bincount(codes, minlength=len(distinct))
+            counts = np.bincount(codes, minlength=len(keys))
         else:
             joins = rows.signs > 0
-            counts = np.bincount(codes[joins], minlength=len(distinct))
-            counts -= np.bincount(codes[~joins], minlength=len(distinct))
-        keys, found = np.divmod(distinct, len(values))
-        triples = zip(keys.tolist(), found.tolist(), counts.tolist(), strict=True)
-        return [(key, values[index], count) for key, index, count in triples if count]
+            counts = np.bincount(codes[joins], minlength=len(keys))
+            counts -= np.bincount(codes[~joins], minlength=len(keys))
+        triples = zip(keys.tolist(), values.tolist(), counts.tolist(), strict=True)
+        return [(key, value, count) for key, value, count in triples if count]
 
-    def _numbered(self, rows: Rows) -> tuple[Any, list[Any]]:
+    def _numbered(self, count: int, arrays: Sequence[Any]) -> tuple[Any, Any]:
+        """Which value each row has, and the values as an array; those of several arguments are tuples."""
         if len(self._domains) == 1:
-            array = rows.arrays[0]
+            (array,) = arrays
             if not array.null_count:
                 return self._domains[0].numbered(array)
             is_valid = array.is_valid().to_numpy(zero_copy_only=False)
             known, distinct = self._domains[0].numbered(array.drop_null())
             with_null = np.full(len(array), len(distinct), np.intp)
             with_null[is_valid] = known
-            return with_null, [*distinct, None]
-        numbers = np.zeros(len(rows.codes), np.intp)
+            return with_null, np.fromiter([*distinct.tolist(), None], object, len(distinct) + 1)
+        numbers = np.zeros(count, np.intp)
         values: list[Any] = [()]
-        for domain, array in zip(self._domains, rows.arrays, strict=True):
-            more, own = domain.numbered(array)
+        for domain, array in zip(self._domains, arrays, strict=True):
+            more, distinct = domain.numbered(array)
+            own = distinct.tolist()
             pairs = pa.array(numbers * len(own) + more).dictionary_encode()
             numbers = pairs.indices.to_numpy(zero_copy_only=False).astype(np.intp)
             parts = (divmod(pair, len(own)) for pair in pairs.dictionary.to_pylist())
             values = [(*values[before], own[index]) for before, index in parts]
-        return numbers, values
+        return numbers, np.fromiter(values, object, len(values))
 
-    def decode(self, values: Sequence[Any]) -> list[Any]:
-        """Values as columns."""
+    def decode(self, values: Any) -> list[Any]:
+        """An array of values as columns."""
+        if not self.has_objects and values.dtype != object:
+            return [self._domains[0].decode(values)]
         if len(self._domains) == 1:
-            return [self._decoded(0, values)]
-        parts = list(zip(*values, strict=True)) or [()] * len(self._domains)
+            return [self._decoded(0, values.tolist())]
+        parts = list(zip(*values.tolist(), strict=True)) or [()] * len(self._domains)
         return [self._decoded(index, part) for index, part in enumerate(parts)]
 
     def _decoded(self, index: int, values: Sequence[Any]) -> Any:
@@ -105,55 +125,6 @@ class _Counters(Accumulator):
 
     def partial_types(self) -> list[Any]:
         return [pa.binary()]
-
-
-class DistinctFeed(_Counters):
-    """Turns rows into those that bring a value for the first time, or take away its last occurrence."""
-
-    dtypes = (MAPS,)
-
-    def __init__(self, types: Sequence[LogicalType]):
-        self._counter = ValueCounter(types)
-
-    def accumulate(self, columns: Columns, rows: Rows) -> None:
-        self.feed(columns, rows, self._counter.changes(rows))
-
-    def merge(self, columns: Columns, rows: Rows) -> None:
-        self.feed(columns, rows, list(merged_changes(rows)))
-
-    def accumulated(self, columns: Columns, rows: Rows) -> Rows:
-        """Counts rows; the rows that accumulators get."""
-        return self.feed(columns, rows, self._counter.changes(rows))
-
-    def merged(self, columns: Columns, rows: Rows) -> Rows:
-        """Merges partial counts; the rows that accumulators get."""
-        return self.feed(columns, rows, list(merged_changes(rows)))
-
-    def feed(self, columns: Columns, rows: Rows, changes: list[Change]) -> Rows:
-        """Applies changes to the counters; the values that came and went."""
-        counters = counters_at(columns[0], rows.slots)
-        codes: list[int] = []
-        values: list[Any] = []
-        signs: list[int] = []
-        for code, value, change in changes:
-            counter = counters[code]
-            before = counter.get(value, 0)
-            after = before + change
-            if after:
-                counter[value] = after
-            else:
-                counter.pop(value, None)
-            if (before > 0) != (after > 0):
-                codes.append(code)
-                values.append(value)
-                signs.append(1 if after > 0 else -1)
-        all_join = min(signs, default=1) > 0
-        return Rows(
-            np.array(codes, np.intp),
-            None if all_join else np.array(signs, np.int64),
-            self._counter.decode(values),
-            rows.slots,
-        )
 
 
 class RetractableExtreme(_Counters):

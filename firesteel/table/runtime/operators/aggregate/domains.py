@@ -98,14 +98,18 @@ class Domain:
             return from_floats(np.where(values < 0, values ^ _SIGN, values).view(np.float64), is_null, self.type)
         return from_integers(values, is_null, self.type)
 
-    def numbered(self, array: Any) -> tuple[Any, list[Any]]:
-        """Which of its distinct values each row of a column has, and these values."""
+    def numbered(self, array: Any) -> tuple[Any, Any]:
+        """Which of its distinct values each row of a column without nulls has, and an array of these values."""
         if self._is_nested:
             places: dict[Any, int] = {}
             numbers = [places.setdefault(value, len(places)) for value in self.encode(array).tolist()]
-            return np.array(numbers, np.intp), list(places)
+            return np.array(numbers, np.intp), np.fromiter(places, object, len(places))
+        if not self.has_objects:
+            # floats that are different bits may be one value
+            array = pa.array(self.encode(array))
         encoded = array.dictionary_encode()
-        return encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp), self.encode(encoded.dictionary).tolist()
+        numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+        return numbers, self.encode(encoded.dictionary) if self.has_objects else encoded.dictionary.to_numpy()
 
     def ranked(self, array: Any) -> tuple[Any, Any]:
         """The place of each row's value among the distinct ones in order, and these as a column in order."""

@@ -48,8 +48,8 @@ class FeedKey:
     keeps_null: bool = False
 
 
-def fed_rows(rows: Rows, key: FeedKey) -> Rows:
-    """The rows that FILTER and the rule for nulls leave, with the arguments as columns."""
+def fed_rows(rows: Rows, key: FeedKey, filters: Sequence[int] = ()) -> Rows:
+    """The rows that FILTER and the rule for nulls leave, with the arguments as columns, then other filters."""
     arrays = [rows.arrays[index] for index in key.arguments]
     keep = None
     if key.filter is not None:
@@ -59,6 +59,7 @@ def fed_rows(rows: Rows, key: FeedKey) -> Rows:
             if array.null_count:
                 valid = array.is_valid().to_numpy(zero_copy_only=False)
                 keep = valid if keep is None else keep & valid
+    arrays += [rows.arrays[index].fill_null(False) for index in filters]
     if keep is None:
         return _with_arrays(rows, arrays)
     mask = pa.array(keep)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from firesteel.runtime.state.columnar.state import MAPS, Dtype
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Call, InputRef
 from firesteel.table.expressions.session import Session
@@ -23,8 +24,9 @@ from firesteel.table.runtime.operators.aggregate.accumulators import (
     SingleSum,
 )
 from firesteel.table.runtime.operators.aggregate.bodies import RowAccumulator
-from firesteel.table.runtime.operators.aggregate.counters import DistinctFeed, RetractableExtreme
+from firesteel.table.runtime.operators.aggregate.counters import RetractableExtreme
 from firesteel.table.runtime.operators.aggregate.decimal_sum import DecimalSum
+from firesteel.table.runtime.operators.aggregate.distinct import DistinctView
 from firesteel.table.runtime.operators.aggregate.domains import from_floats, from_integers, is_float
 from firesteel.table.runtime.operators.aggregate.extremes import EdgeValue, extreme
 from firesteel.table.runtime.operators.aggregate.feeds import FeedKey, Rows, fed_rows
@@ -39,6 +41,18 @@ Result = Callable[[Sequence[Any], Any], Any]
 
 _ALL_ROWS = FeedKey(())
 _EDGES = ("FIRST_VALUE", "LAST_VALUE")
+
+
+@dataclass
+class _PlacedView:
+    """Distinct values, and their column in the state."""
+
+    view: DistinctView
+    column: int
+
+    def columns(self, columns: Sequence[Any]) -> Sequence[Any]:
+        """Those of the state that are its own."""
+        return columns[self.column : self.column + 1]
 
 
 @dataclass
@@ -67,8 +81,9 @@ class AggregateHandler:
         self._retracts = retracts
         self._session = session or Session()
         self._placed: dict[Hashable, _Placed] = {}
-        self._distinct: dict[FeedKey, _Placed] = {}
-        self.dtypes: list[str] = []
+        self._views: dict[Hashable, _PlacedView] = {}
+        """By arguments, and whether null is a value."""
+        self.dtypes: list[Dtype] = []
         self._is_splittable = not any(call.function.upper() in _EDGES for call in calls)
         self._row_count = self._count(_ALL_ROWS) if retracts else None
         self._results = [self._result(call) for call in calls]
@@ -77,15 +92,16 @@ class AggregateHandler:
         if not self.dtypes:
             # DISTINCT alone: something must say that a key is there
             self._place("seen", Count, _ALL_ROWS)
+        for placed in self._views.values():
+            self.dtypes[placed.column] = placed.view.dtype
 
     # -- rows and partial results ---------------------------------------------------------------------
 
     def accumulate(self, columns: Sequence[Any], rows: Rows) -> None:
         """Takes up the rows of a batch, with all columns of the input."""
         fed: dict[FeedKey, Rows] = {}
-        for key, distinct in self._distinct.items():
-            plain = fed_rows(rows, replace(key, is_distinct=False))
-            fed[key] = distinct.accumulator.accumulated(distinct.columns(columns), plain)
+        for distinct in self._views.values():
+            fed.update(distinct.view.accumulated(distinct.columns(columns), rows))
         for placed in self._placed.values():
             key = placed.feed
             if key not in fed:
@@ -96,10 +112,11 @@ class AggregateHandler:
         """Takes up partial results, whose columns are those of ``partial``."""
         fed: dict[FeedKey, Rows] = {}
         at = 0
-        for key, distinct in self._distinct.items():
-            part = Rows(rows.codes, None, rows.arrays[at : at + 1], rows.slots)
-            fed[key] = distinct.accumulator.merged(distinct.columns(columns), part)
-            at += 1
+        for distinct in self._views.values():
+            width = len(distinct.view.partial_types())
+            part = Rows(rows.codes, None, rows.arrays[at : at + width], rows.slots)
+            fed.update(distinct.view.merged(distinct.columns(columns), part))
+            at += width
         for placed in self._placed.values():
             if placed.feed in fed:
                 placed.accumulator.accumulate(placed.columns(columns), fed[placed.feed])
@@ -111,18 +128,17 @@ class AggregateHandler:
 
     def partial(self, columns: Sequence[Any], slots: Any) -> list[Any]:
         """The accumulators of slots as columns of Arrow."""
-        return [
-            array for placed in self._sent() for array in placed.accumulator.partial(placed.columns(columns), slots)
-        ]
+        return [array for part, own in self._sent() for array in part.partial(own(columns), slots)]
 
     def partial_types(self) -> list[Any]:
         """The types of these columns."""
-        return [type_ for placed in self._sent() for type_ in placed.accumulator.partial_types()]
+        return [type_ for part, _ in self._sent() for type_ in part.partial_types()]
 
-    def _sent(self) -> list[_Placed]:
+    def _sent(self) -> list[tuple[Any, Callable[[Sequence[Any]], Sequence[Any]]]]:
         """What partial results consist of; what distinct values are fed to is computed where they are merged."""
         plain = [placed for placed in self._placed.values() if not placed.feed.is_distinct]
-        return [*self._distinct.values(), *plain]
+        views = [(placed.view, placed.columns) for placed in self._views.values()]
+        return [*views, *((placed.accumulator, placed.columns) for placed in plain)]
 
     @property
     def is_splittable(self) -> bool:
@@ -154,18 +170,21 @@ class AggregateHandler:
     def _place(self, name: Hashable, create: Callable[[], Accumulator], feed: FeedKey) -> _Placed:
         key = (name, feed)
         if key not in self._placed:
-            if feed.is_distinct:
-                self._place_distinct(feed)
             accumulator = create()
+            if feed.is_distinct:
+                self._place_distinct(feed, needs_values=not isinstance(accumulator, Count))
             self._placed[key] = _Placed(accumulator, len(self.dtypes), feed)
             self.dtypes += accumulator.dtypes
         return self._placed[key]
 
-    def _place_distinct(self, feed: FeedKey) -> None:
-        if feed not in self._distinct:
-            accumulator = DistinctFeed(self._types(feed.arguments))
-            self._distinct[feed] = _Placed(accumulator, len(self.dtypes), feed)
-            self.dtypes += accumulator.dtypes
+    def _place_distinct(self, feed: FeedKey, needs_values: bool) -> None:
+        key = (feed.arguments, feed.keeps_null)
+        if key not in self._views:
+            view = DistinctView(self._types(feed.arguments), feed.keeps_null, self._retracts)
+            self._views[key] = _PlacedView(view, len(self.dtypes))
+            # known when all calls are
+            self.dtypes.append(MAPS)
+        self._views[key].view.add(feed, needs_values)
 
     def _types(self, arguments: Sequence[int]) -> list[LogicalType]:
         return [self._input_type.fields[index].type for index in arguments]

@@ -12,7 +12,7 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
-from firesteel.runtime.state.columnar.state import MAPS, empty_columns
+from firesteel.runtime.state.columnar.state import empty_columns, is_number
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import AggregateCall
@@ -70,7 +70,7 @@ class LocalGroupAggregateOperator(ColumnOperator):
         fields = [pa.field(key.name, arrow_type(key.type)) for key in keys]
         fields += [pa.field(f"$acc{index}", type_) for index, type_ in enumerate(self._handler.partial_types())]
         self._schema = pa.schema(fields)
-        self._has_numbers = not {"O", MAPS} & set(self._handler.dtypes)
+        self._has_numbers = all(is_number(dtype) for dtype in self._handler.dtypes)
         self._ungrouped = 0
         """Batches that are not grouped from now on."""
 

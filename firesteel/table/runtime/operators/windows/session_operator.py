@@ -13,7 +13,7 @@ import pyarrow as pa
 from firesteel.runtime.columns.batch import ColumnBatch, concat_batches
 from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
-from firesteel.runtime.state.columnar.slots import grown
+from firesteel.runtime.state.columnar.slots import grown, reset
 from firesteel.runtime.state.columnar.state import empty_columns
 from firesteel.table.expressions.session import Session as SqlSession
 from firesteel.table.plan.nodes import AggregateCall
@@ -100,7 +100,8 @@ class _SessionOperator(WindowOperator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._handler = self.create_handler()
-        self._columns = empty_columns(self._handler.dtypes, 1024)
+        self._capacity = 1024
+        self._columns = empty_columns(self._handler.dtypes, self._capacity)
         self._keys = KeyRows(self._key_columns, has_integer_keys=False)
         self._state = WindowState(context, "sessions", range(len(self._key_columns)))
         width = len(self._key_columns)
@@ -209,15 +210,13 @@ class _SessionOperator(WindowOperator):
         missing = count - len(taken)
         taken += range(self._next, self._next + missing)
         self._next += missing
-        capacity = len(self._columns[0])
-        while capacity < self._next:
-            capacity *= 2
-        self._columns[:] = [grown(column, capacity) for column in self._columns]
+        while self._capacity < self._next:
+            self._capacity *= 2
+        self._columns[:] = [grown(column, self._capacity) for column in self._columns]
         return np.array(taken, np.intp)
 
     def _forget(self, slots: Any) -> None:
-        for column in self._columns:
-            column[slots] = None if column.dtype == object else 0
+        reset(self._columns, slots)
         self._free += slots.tolist()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.runtime.columns.batch import ColumnBatch
-from firesteel.runtime.state.columnar.slots import IntegerSlots, grown
+from firesteel.runtime.state.columnar.slots import IntegerSlots, grown, reset
 from firesteel.runtime.state.columnar.state import empty_columns
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
 from firesteel.table.runtime.operators.aggregate.handler import AggregateHandler
@@ -111,8 +111,7 @@ class SliceTable:
             del self._numbers[end]
         self.keys.release(self._key_numbers[slots])
         self._slots.remove(slots)
-        for column in self.columns:
-            column[slots] = None if column.dtype == object else 0
+        reset(self.columns, slots)
 
     def _number(self, end: int) -> int:
         number = self._numbers.get(end)
