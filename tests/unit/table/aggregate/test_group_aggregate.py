@@ -87,9 +87,20 @@ def test_without_update_before_rows_come_when_something_changed(retracts: bool, 
 
 @pytest.mark.parametrize("retracts", [False, True])
 @pytest.mark.parametrize("grouping", [(), (K,), (NAME, K)])
-def test_row_by_row_each_row_has_the_changes_of_a_batch_of_its_own(grouping: tuple[int, ...], retracts: bool) -> None:
-    whole = RunningOperator(_spec(grouping, consumes_retractions=retracts, per_row=True))
-    single = RunningOperator(_spec(grouping, consumes_retractions=retracts))
+@pytest.mark.parametrize("runs", [False, True])
+def test_row_by_row_each_row_has_the_changes_of_a_batch_of_its_own(
+    grouping: tuple[int, ...], retracts: bool, runs: bool, workbench: Workbench
+) -> None:
+    options: Any = {"consumes_retractions": retracts}
+    calls = tuple(each for each, _ in CALLS)
+    if runs:
+        # other functions have no accumulators of which there is one for each row
+        calls = tuple(each for each in calls if GroupAggregateSpec(INPUT, (), (each,), **options).create_handler().runs)
+        assert {each.function for each in calls} >= {"COUNT", "SUM", "AVG", "MIN", "MAX"}
+    spec = GroupAggregateSpec(INPUT, grouping, calls, per_row=True, **options)
+    assert spec.create_handler().runs == runs
+    whole = RunningOperator(spec, workbench.backend())
+    single = RunningOperator(GroupAggregateSpec(INPUT, grouping, calls, **options))
     history = History(7, retracts)
     for _ in range(3):
         batch = history.draw(25)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from firesteel.table.runtime.operators.aggregate.domains import to_integers
 from firesteel.table.runtime.operators.aggregate.feeds import Rows, signed_counts
+from firesteel.table.runtime.operators.aggregate.steps import Steps
 
 __all__ = ["Accumulator", "Columns", "Count", "FloatSum", "IntegerSum", "SingleSum", "pickled", "unpickled"]
 
@@ -23,6 +24,12 @@ class Accumulator(ABC):
     """What a state keeps per key for a call, and how rows and partial results change it."""
 
     dtypes: ClassVar[tuple[str, ...]]
+    runs: ClassVar[bool] = True
+    """Whether ``run`` is supported."""
+
+    def run(self, columns: Columns, steps: Steps) -> list[Any]:
+        """Takes up rows one after the other; the columns after each row."""
+        raise NotImplementedError
 
     @abstractmethod
     def accumulate(self, columns: Columns, rows: Rows) -> None:
@@ -63,6 +70,9 @@ class Count(_Numbers):
     def accumulate(self, columns: Columns, rows: Rows) -> None:
         columns[0][rows.slots] += signed_counts(rows)
 
+    def run(self, columns: Columns, steps: Steps) -> list[Any]:
+        return [_summed(columns[0], steps, steps.signs)]
+
 
 class IntegerSum(_Numbers):
     """The sum of integers, which wraps."""
@@ -76,6 +86,11 @@ class IntegerSum(_Numbers):
         added = np.zeros(len(rows.slots), np.int64)
         np.add.at(added, rows.codes, numbers)
         columns[0][rows.slots] += added
+
+    def run(self, columns: Columns, steps: Steps) -> list[Any]:
+        numbers = np.zeros(len(steps.codes), np.int64)
+        numbers[steps.fed] = to_integers(steps.arguments()[0])
+        return [_summed(columns[0], steps, numbers * steps.signs)]
 
 
 class FloatSum(_Numbers):
@@ -91,11 +106,35 @@ class FloatSum(_Numbers):
         with np.errstate(over="ignore", invalid="ignore"):
             np.add.at(column, rows.row_slots, numbers)
 
+    def run(self, columns: Columns, steps: Steps) -> list[Any]:
+        (column,) = columns
+        row_slots = steps.slots[steps.codes].tolist()
+        numbers = np.zeros(len(steps.codes), column.dtype)
+        fed = steps.fed
+        numbers[fed] = steps.arguments()[0].to_numpy(zero_copy_only=False).astype(column.dtype, copy=False)
+        numbers[fed] *= steps.signs[fed].astype(column.dtype)
+        is_fed = steps.signs != 0
+        after = np.empty(len(numbers), column.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for row, (slot, matters) in enumerate(zip(row_slots, is_fed.tolist(), strict=True)):
+                if matters:
+                    column[slot] += numbers[row]
+                after[row] = column[slot]
+        return [after]
+
 
 class SingleSum(FloatSum):
     """The sum of floats of 32 bits, rounded after each addition."""
 
     dtypes = ("f4",)
+
+
+def _summed(column: Any, steps: Steps, numbers: Any) -> Any:
+    """The column after each row, to which numbers are added."""
+    after = column[steps.slots][steps.codes] + steps.order.totals(numbers)
+    # of equal slots the last one is assigned
+    column[steps.slots[steps.codes]] = after
+    return after
 
 
 def pickled(values: Sequence[Any]) -> Any:

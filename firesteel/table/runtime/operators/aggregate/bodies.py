@@ -21,6 +21,7 @@ class RowAccumulator(Accumulator):
     """The accumulator of a row body."""
 
     dtypes = ("O",)
+    runs = False
 
     def __init__(self, body: AggregateBody, types: Sequence[LogicalType], result_type: LogicalType):
         self._body = body

@@ -12,6 +12,7 @@ from firesteel.runtime.state.columnar.state import MAPS
 from firesteel.table.runtime.operators.aggregate.accumulators import Accumulator, Columns, pickled, unpickled
 from firesteel.table.runtime.operators.aggregate.domains import Domain
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
+from firesteel.table.runtime.operators.aggregate.steps import Steps
 from firesteel.types.logical import LogicalType
 
 __all__ = ["Change", "RetractableExtreme", "ValueCounter"]
@@ -163,6 +164,28 @@ class RetractableExtreme(_Counters):
         for code in lost:
             best[code] = choose((value for value, count in counters[code].items() if count > 0), default=None)
         extremes[rows.slots] = np.fromiter(best, object, len(best))
+
+    def run(self, columns: Columns, steps: Steps) -> list[Any]:
+        counts, extremes = columns
+        counters = counters_at(counts, steps.slots)
+        best: list[Any] = extremes[steps.slots].tolist()
+        choose = self._choose
+        after = []
+        for code, sign, value in steps.pairs(self._domain.encode(steps.arguments()[0])):
+            if sign:
+                counter = counters[code]
+                count = counter.get(value, 0) + sign
+                if count:
+                    counter[value] = count
+                else:
+                    counter.pop(value, None)
+                if count > 0:
+                    best[code] = value if best[code] is None else choose(best[code], value)
+                elif best[code] == value:
+                    best[code] = choose((other for other, n in counter.items() if n > 0), default=None)
+            after.append(best[code])
+        extremes[steps.slots] = np.fromiter(best, object, len(best))
+        return [None, np.fromiter(after, object, len(after))]
 
     def result(self, columns: Columns, slots: Any) -> Any:
         """The values of slots as a column."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from firesteel.table.runtime.operators.aggregate.accumulators import Accumulator, Columns
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
+from firesteel.table.runtime.operators.aggregate.steps import Steps
 
 __all__ = ["DecimalSum"]
 
@@ -72,15 +73,26 @@ class DecimalSum(Accumulator):
         totals = columns[0][rows.slots].tolist()
         signs = repeat(1) if rows.signs is None else rows.signs.tolist()
         for code, value, sign in zip(rows.codes.tolist(), values, signs, strict=False):
-            total = totals[code]
-            if value is None or total == _STAYS:
-                continue
-            if value == _STAYS:
-                totals[code] = value
-                continue
-            total = (total or 0) + sign * value
-            totals[code] = total if abs(total) < _LIMIT else self._overflow
+            totals[code] = self._added(totals[code], value, sign)
         columns[0][rows.slots] = np.fromiter(totals, object, len(totals))
+
+    def run(self, columns: Columns, steps: Steps) -> list[Any]:
+        totals = columns[0][steps.slots].tolist()
+        values = [int(value.scaleb(self._scale, _WIDE)) for value in steps.arguments()[0].to_pylist()]
+        after = []
+        for code, sign, value in steps.pairs(np.fromiter(values, object, len(values))):
+            total = totals[code] = self._added(totals[code], value, sign)
+            after.append(total)
+        columns[0][steps.slots] = np.fromiter(totals, object, len(totals))
+        return [np.fromiter(after, object, len(after))]
+
+    def _added(self, total: Any, value: Any, sign: int) -> Any:
+        if value is None or total == _STAYS:
+            return total
+        if value == _STAYS:
+            return value
+        total = (total or 0) + sign * value
+        return total if abs(total) < _LIMIT else self._overflow
 
     def partial(self, columns: Columns, slots: Any) -> list[Any]:
         values = columns[0][slots].tolist()

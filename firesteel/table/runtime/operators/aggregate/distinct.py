@@ -13,6 +13,7 @@ from firesteel.runtime.state.columnar.pairs import Pairs
 from firesteel.table.runtime.operators.aggregate.accumulators import Columns
 from firesteel.table.runtime.operators.aggregate.counters import ValueCounter
 from firesteel.table.runtime.operators.aggregate.feeds import FeedKey, Rows, fed_rows
+from firesteel.table.runtime.operators.aggregate.steps import fed_signs
 from firesteel.types.internal import arrow_type
 from firesteel.types.logical import LogicalType
 
@@ -74,6 +75,35 @@ class DistinctView:
             else:
                 np.add.at(numbers[:, index], own, fed.signs if chosen is None else fed.signs[chosen])
         return self._changed(columns, rows.slots, keys, values, numbers)
+
+    def run(self, columns: Columns, rows: Rows) -> Iterator[tuple[FeedKey, Any]]:
+        """Counts rows one after the other; for each feed 1 for rows that bring a value and -1 for those that take it.
+
+        Other rows have 0.
+        """
+        first = self._feeds[0]
+        matters = np.flatnonzero(fed_signs(rows, FeedKey(first.arguments, None, False, self._keeps_null)))
+        arguments = [rows.arrays[index].take(matters) for index in first.arguments]
+        codes, keys, values = self._counter.pairs(rows.codes[matters], arguments)
+        before = columns[0].read(rows.slots[keys], values)
+        after = before.copy()
+        for index, feed in enumerate(self._feeds):
+            signs = fed_signs(rows, feed)[matters]
+            changes = np.zeros(len(rows.codes), np.int64)
+            bits = after[:, 0] >> index & 1 if self._has_bits else after[:, index]
+            counts = bits.tolist()
+            for row, pair, sign in zip(matters.tolist(), codes.tolist(), signs.tolist(), strict=True):
+                if sign:
+                    count = counts[pair]
+                    counts[pair] = count + sign
+                    if (count > 0) != (count + sign > 0):
+                        changes[row] = sign
+            if self._has_bits:
+                after[:, 0] |= (np.array(counts, np.int64) > 0).astype(np.int64) << index
+            else:
+                after[:, index] = counts
+            yield feed, changes
+        columns[0].write(after)
 
     def merged(self, columns: Columns, rows: Rows) -> Iterator[tuple[FeedKey, Rows]]:
         """Merges partial results; the rows that accumulators get."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from firesteel.table.runtime.operators.aggregate.accumulators import Accumulator, Columns
 from firesteel.table.runtime.operators.aggregate.domains import Domain
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
+from firesteel.table.runtime.operators.aggregate.steps import Steps
 from firesteel.types.internal import arrow_type
 from firesteel.types.logical import LogicalType
 
@@ -44,6 +46,34 @@ class OneValue(Accumulator):
     def partial_types(self) -> list[Any]:
         return [arrow_type(self.domain.type)]
 
+    def run(self, columns: Columns, steps: Steps) -> list[Any]:
+        values, is_there = columns
+        (array,) = steps.arguments()
+        encoded = self.domain.encode(array)
+        compared = self._compared(array, encoded)
+        best: list[Any] = values[steps.slots].tolist()
+        known: list[Any] = is_there[steps.slots].tolist()
+        against = self._compared(self.result(columns, steps.slots), best)
+        after, is_after = [], []
+        pairs = np.fromiter(zip(encoded.tolist(), compared, strict=True), object, len(encoded))
+        for code, sign, pair in steps.pairs(pairs):
+            if sign and (not known[code] or self._replaces(pair[1], against[code])):
+                best[code], against[code] = pair
+                known[code] = True
+            after.append(best[code])
+            is_after.append(known[code])
+        values[steps.slots] = np.fromiter(best, values.dtype, len(best))
+        is_there[steps.slots] = known
+        return [np.fromiter(after, values.dtype, len(after)), np.array(is_after, bool)]
+
+    def _compared(self, array: Any, encoded: Any) -> list[Any]:
+        """What values are compared by, given a column of them and what the state has."""
+        return list(encoded)
+
+    @abstractmethod
+    def _replaces(self, value: Any, best: Any) -> bool:
+        """Whether a value takes the place of another."""
+
 
 class EdgeValue(OneValue):
     """The first or the last value."""
@@ -67,6 +97,9 @@ class EdgeValue(OneValue):
             values[slots] = self.domain.encode(rows.arrays[0].take(pa.array(chosen[codes])))
             is_there[slots] = True
 
+    def _replaces(self, value: Any, best: Any) -> bool:
+        return self._is_last
+
 
 class Extreme(OneValue):
     """The least or greatest of integers."""
@@ -87,6 +120,9 @@ class Extreme(OneValue):
         slots = rows.slots[changes]
         values[slots] = best[changes]
         is_there[slots] = True
+
+    def _replaces(self, value: Any, best: Any) -> bool:
+        return bool(value > best if self._is_max else value < best)
 
 
 class FloatExtreme(Extreme):
@@ -114,6 +150,10 @@ class FloatExtreme(Extreme):
         floats = np.fromiter((0.0 if value is None else value for value in found.values()), np.float64, len(found))
         values[slots[there]] = self.domain.encode(pa.array(floats[there]))
         is_there[slots[there]] = True
+
+    def _compared(self, array: Any, encoded: Any) -> list[Any]:
+        floats: list[Any] = array.to_pylist()
+        return floats
 
     def _floats(self, values: Any, is_there: Any, slots: Any) -> list[Any]:
         found: list[Any] = self.domain.decode(values[slots], ~is_there[slots]).to_pylist()

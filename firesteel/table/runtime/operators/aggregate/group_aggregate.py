@@ -23,6 +23,7 @@ from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.runtime.operators.aggregate.changes import Changes, are_equal
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
 from firesteel.table.runtime.operators.aggregate.handler import AggregateHandler
+from firesteel.table.runtime.operators.aggregate.steps import RowOrder
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowField, RowType
 
@@ -125,17 +126,59 @@ class GroupAggregateOperator(ColumnOperator):
         self.emit(self._process(batch)[0])
 
     def _process_row_by_row(self, batch: ColumnBatch) -> None:
-        """Emits what each row changes, in order. Rows of different keys are processed together."""
-        parts = []
-        positions = []
+        """Emits what each row changes, in order."""
+        parts = [
+            (changes, positions)
+            for changes, positions in (self._run(batch) if self._handler.runs else self._in_rounds(batch))
+            if len(changes)
+        ]
+        if len(parts) == 1:
+            self.emit(parts[0][0])
+        elif parts:
+            order = np.argsort(np.concatenate([positions for _, positions in parts]), kind="stable")
+            self.emit(concat_batches([changes for changes, _ in parts]).take(order))
+
+    def _in_rounds(self, batch: ColumnBatch) -> Iterator[tuple[ColumnBatch, Any]]:
+        """The changes of rows, and the row of each change. Rows of different keys are processed together."""
         for rows in _rounds(BatchKeys(batch, self._spec.key_columns)):
             changes, keys = self._process(batch.take(rows))
-            if len(changes):
-                parts.append(changes)
-                positions.append(rows[keys])
-        if parts:
-            order = np.argsort(np.concatenate(positions), kind="stable")
-            self.emit(concat_batches(parts).take(order))
+            yield changes, rows[keys]
+
+    def _run(self, batch: ColumnBatch) -> Iterator[tuple[ColumnBatch, Any]]:
+        """The same, with the accumulators of all keys after each row.
+
+        Groups that have no rows in between start over with the next row: theirs are processed in rounds.
+        """
+        spec, handler, state = self._spec, self._handler, self._state
+        keys = BatchKeys(batch, spec.key_columns)
+        slots, is_new = state.lookup(keys)
+        codes, signs = keys.codes, row_signs(batch)
+        order = RowOrder(codes, keys.count)
+        if signs is not None:
+            self._refuse_retractions()
+            counts = handler.row_counts(state.columns, slots)[codes] + order.totals(signs)
+            starts_over = np.zeros(keys.count, bool)
+            starts_over[codes[counts <= 0]] = True
+            if starts_over.any():
+                state.remove(slots[is_new])
+                is_apart = starts_over[codes]
+                for part, way in ((np.flatnonzero(is_apart), self._in_rounds), (np.flatnonzero(~is_apart), self._run)):
+                    if len(part):
+                        for changes, positions in way(batch.take(part)):
+                            yield changes, part[positions]
+                return
+        rows = Rows(codes, signs, [_plain(column) for column in batch.data.columns], slots)
+        old = handler.results(state.columns, slots)
+        new = handler.results(handler.run(state.columns, rows, order), np.arange(len(batch)))
+        state.update(slots)
+        # the results before a row are those after the row before it
+        before = np.where(order.before < 0, codes, order.before + keys.count)
+        taken = pa.array(before)
+        old = [pa.concat_arrays([first, after]).take(taken) for first, after in zip(old, new, strict=True)]
+        always_changes = spec.ttl_ms > 0 or (handler.counts_rows and signs is None)
+        is_changed = None if always_changes else ~_equal(old, new, len(batch))
+        emitted = Changes(is_new[codes] & (order.before < 0), None, is_changed, spec.generate_update_before)
+        yield self._changelog(batch, emitted, emitted.keys, old, new), emitted.keys
 
     def _process(self, batch: ColumnBatch) -> tuple[ColumnBatch, Any]:
         """Applies rows to the state: the changes, and of which row each change has the key."""
@@ -162,11 +205,14 @@ class GroupAggregateOperator(ColumnOperator):
         is_changed = None if always_changes or old is None else ~_equal(old, new, len(slots))
         changes = Changes(is_new, is_gone, is_changed, spec.generate_update_before)
         key_rows = keys.first_rows[changes.keys]
+        return self._changelog(batch, changes, key_rows, old, new), key_rows
+
+    def _changelog(self, batch: ColumnBatch, changes: Changes, key_rows: Any, old: Any, new: Any) -> ColumnBatch:
+        """The rows to emit; ``key_rows`` are rows of the batch that have their keys."""
         arrays = [column.take(pa.array(key_rows)) for column in self._key_arrays(batch)]
         for index, column in enumerate(new):
             arrays.append(changes.pick(None if old is None else old[index], column))
-        data = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-        return ColumnBatch(data, changes.kinds), key_rows
+        return ColumnBatch(pa.RecordBatch.from_arrays(arrays, schema=self._schema), changes.kinds)
 
     def _key_arrays(self, batch: ColumnBatch) -> Iterator[Any]:
         for place, index in enumerate(self._spec.key_columns):
@@ -176,11 +222,8 @@ class GroupAggregateOperator(ColumnOperator):
 
     def _rows(self, batch: ColumnBatch, keys: BatchKeys, slots: Any, is_new: Any) -> Rows:
         signs = row_signs(batch)
-        if signs is not None and not self._spec.consumes_retractions:
-            raise InvalidProgramError(
-                "A group aggregate that takes insertions only got rows that retract others.",
-                hint="Set consumes_retractions of its spec.",
-            )
+        if signs is not None:
+            self._refuse_retractions()
         rows = Rows(keys.codes, signs, [_plain(column) for column in batch.data.columns], slots)
         if signs is None or not is_new.any():
             return rows
@@ -189,6 +232,13 @@ class GroupAggregateOperator(ColumnOperator):
         first_joining[keys.codes[joining]] = joining
         counts = ~is_new[keys.codes] | (np.arange(len(signs)) >= first_joining[keys.codes])
         return rows if counts.all() else rows.take(np.flatnonzero(counts))
+
+    def _refuse_retractions(self) -> None:
+        if not self._spec.consumes_retractions:
+            raise InvalidProgramError(
+                "A group aggregate that takes insertions only got rows that retract others.",
+                hint="Set consumes_retractions of its spec.",
+            )
 
     def _apply(self, columns: Sequence[Any], rows: Rows) -> None:
         self._handler.accumulate(columns, rows)

@@ -30,6 +30,7 @@ from firesteel.table.runtime.operators.aggregate.distinct import DistinctView
 from firesteel.table.runtime.operators.aggregate.domains import from_floats, from_integers, is_float
 from firesteel.table.runtime.operators.aggregate.extremes import EdgeValue, extreme
 from firesteel.table.runtime.operators.aggregate.feeds import FeedKey, Rows, fed_rows
+from firesteel.table.runtime.operators.aggregate.steps import RowOrder, Steps, fed_signs
 from firesteel.types import logical as t
 from firesteel.types.internal import to_column
 from firesteel.types.logical import LogicalType, RowType
@@ -126,6 +127,32 @@ class AggregateHandler:
             placed.accumulator.merge(placed.columns(columns), part)
             at += width
 
+    @property
+    def runs(self) -> bool:
+        """Whether ``run`` is supported."""
+        return all(placed.accumulator.runs for placed in self._placed.values())
+
+    def run(self, columns: Sequence[Any], rows: Rows, order: RowOrder) -> list[Any]:
+        """Takes up rows one after the other; the columns after each row, of which ``results`` makes results."""
+        signs: dict[FeedKey, Any] = {}
+        for distinct in self._views.values():
+            signs.update(distinct.view.run(distinct.columns(columns), rows))
+        after: list[Any] = [None] * len(self.dtypes)
+        for placed in self._placed.values():
+            feed = placed.feed
+            if feed not in signs:
+                signs[feed] = fed_signs(rows, feed)
+            steps = Steps(rows, order, signs[feed], feed.arguments)
+            found = placed.accumulator.run(placed.columns(columns), steps)
+            after[placed.first : placed.first + len(found)] = found
+        return after
+
+    def row_counts(self, columns: Sequence[Any], slots: Any) -> Any:
+        """The numbers of rows of slots, where rows may leave."""
+        assert self._row_count is not None
+        (counts,) = self._row_count.columns(columns)
+        return counts[slots]
+
     def partial(self, columns: Sequence[Any], slots: Any) -> list[Any]:
         """The accumulators of slots as columns of Arrow."""
         return [array for part, own in self._sent() for array in part.partial(own(columns), slots)]
@@ -153,10 +180,7 @@ class AggregateHandler:
 
     def are_empty(self, columns: Sequence[Any], slots: Any) -> Any:
         """Which slots have no rows any more; None if rows never leave."""
-        if self._row_count is None:
-            return None
-        (counts,) = self._row_count.columns(columns)
-        return counts[slots] == 0
+        return None if self._row_count is None else self.row_counts(columns, slots) == 0
 
     # -- calls ----------------------------------------------------------------------------------------
 
