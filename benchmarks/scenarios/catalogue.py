@@ -520,6 +520,7 @@ SCENARIOS: dict[str, Scenario] = {
         _fairness(),
         operators.skew(),
         operators.columns(),
+        operators.sql_latency(),
         operators.startup(),
         _batch(),
         operators.cep(),

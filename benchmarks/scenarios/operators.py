@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.scenarios.scenario import Column, Scenario, ScenarioVariant
 
-__all__ = ["async_io", "cep", "columns", "skew", "startup"]
+__all__ = ["async_io", "cep", "columns", "skew", "sql_latency", "startup"]
 
 
 def skew() -> Scenario:
@@ -76,6 +76,27 @@ def columns() -> Scenario:
         ),
         figure="records_per_s",
         ratio_title="of tuples",
+        most_repeats=3,
+    )
+
+
+def sql_latency() -> Scenario:
+    params: dict[str, Any] = {"rate": 1_000, "warmup_s": 5.0, "patience_s": 120.0, "mini_batch": True}
+    small = {"rate": 200, "warmup_s": 0.6, "seconds": 0.6}
+    return Scenario(
+        "sql_latency",
+        "COUNT and MAX per key of 1,000 rows a second in SQL, through an exchange: from a row to the change it causes",
+        (
+            Column("records", "results"),
+            Column("p50_ms", "p50 ms", ",.1f"),
+            Column("p99_ms", "p99 ms", ",.1f", worst=True),
+            Column("max_ms", "max ms", ",.1f", worst=True),
+        ),
+        (
+            ScenarioVariant("mini-batches", params, small),
+            ScenarioVariant("row by row", {**params, "mini_batch": False}, small),
+        ),
+        figure="p99_ms",
         most_repeats=3,
     )
 
