@@ -169,6 +169,7 @@ class _Columns:
             _Root.DOUBLE: pa.float64(),
             _Root.DATE: pa.date32(),
             _Root.NULL: pa.null(),
+            _Root.VARIANT: pa.string(),
         }
 
     def fields(self, type_: FieldsType, within: str) -> list[Any]:
@@ -187,7 +188,8 @@ class _Columns:
             case t.BinaryType():
                 return pa.binary(type_.length)
             case t.TimeType():
-                return (pa.time32 if type_.precision <= 3 else pa.time64)(_unit(type_.precision))
+                # the milliseconds of a TIME(0) are kept, as in Flink; Parquet has no times in seconds
+                return pa.time32("ms") if type_.precision <= 3 else pa.time64(_unit(type_.precision))
             case t.TimestampType():
                 return pa.timestamp(_unit(type_.precision))
             case t.LocalZonedTimestampType():

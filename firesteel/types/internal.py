@@ -67,6 +67,8 @@ def _unit(type_: LogicalType) -> int:
 def from_column(array: Any, type_: LogicalType) -> list[Any]:
     """The values of a column as a row holds them."""
     pa = require_pyarrow("SQL")
+    if isinstance(type_, t.TimeType) and array.type == pa.time32("s"):
+        array = array.cast(pa.time32("ms"))
     if isinstance(type_, _TEMPORAL):
         integers = array.cast(pa.int32() if isinstance(type_, t.DateType) else _integer_type(array.type))
         values = _numbers(integers)
@@ -79,7 +81,7 @@ def from_column(array: Any, type_: LogicalType) -> list[Any]:
         if not array.null_count:
             return [value * unit for value in values]
         return [None if value is None else value * unit for value in values]
-    if not type_.children():
+    if not type_.children() and not isinstance(type_, FieldsType):
         if isinstance(type_, (t.CharType, t.VarCharType)) and not hasattr(array, "chunks"):
             return list(array.to_numpy(zero_copy_only=False).tolist())
         return _numbers(array) if isinstance(type_, _NUMBERS) else list(array.to_pylist())

@@ -44,6 +44,7 @@ __all__ = [
     "TinyIntType",
     "VarBinaryType",
     "VarCharType",
+    "VariantType",
     "YearMonthIntervalType",
     "YearMonthResolution",
 ]
@@ -465,7 +466,9 @@ class StructuredType(FieldsType):
         return StructuredType(_fields([f"f{index}" for index in range(len(parts))], parts), **options)
 
     def _summary(self) -> str:
-        return f"*{self.class_name}*{self._fields_summary()}"
+        if self.class_name == "tuple":
+            return f"*{self.class_name}*{self._fields_summary()}"
+        return f"STRUCTURED<'{self.class_name}', {self._fields_summary()[1:-1]}>"
 
 
 # -- the rest ----------------------------------------------------------------------------------------------
@@ -480,6 +483,12 @@ class NullType(LogicalType):
         if attributes.get("nullable") is False:
             raise ValueError("The type NULL has no value but null.")
         super()._set(**attributes)
+
+
+class VariantType(LogicalType):
+    """JSON values, each with a type of its own."""
+
+    root = LogicalTypeRoot.VARIANT
 
 
 class RawType(LogicalType):

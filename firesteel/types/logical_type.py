@@ -37,6 +37,7 @@ class LogicalTypeRoot(Enum):
     STRUCTURED_TYPE = "STRUCTURED_TYPE"
     NULL = "NULL"
     RAW = "RAW"
+    VARIANT = "VARIANT"
 
 
 class LogicalType:

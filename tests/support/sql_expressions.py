@@ -21,6 +21,7 @@ from firesteel.table.parser.types import to_logical_type
 from firesteel.table.values import temporal_text as temporal
 from firesteel.table.values.calendar import day_number
 from firesteel.table.values.numbers import single
+from firesteel.table.values.variant import variant_text
 from firesteel.types import logical as t
 from firesteel.types.internal import to_column
 from firesteel.types.logical import FieldsType, LogicalType
@@ -129,6 +130,13 @@ def expected_values(entry: Recorded, type_: LogicalType) -> list[Any]:
     rows = len(inputs().rows)
     values = entry.outcome * rows if len(entry.outcome) == 1 else entry.outcome
     return [from_recorded(value, type_) for value in values]
+
+
+def shown(values: list[Any], type_: LogicalType) -> list[Any]:
+    """The values as they are recorded: a VARIANT as JSON."""
+    if not isinstance(type_, t.VariantType):
+        return values
+    return [None if value is None else variant_text(value) for value in values]
 
 
 def same(left: Sequence[Any], right: Sequence[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Functions that are CASE in other words: COALESCE, IF, IFNULL, NULLIF."""
+"""What is CASE in other words: COALESCE, IF, IFNULL, NULLIF and OVERLAPS."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 from firesteel.table.binder.calls import call, case_of, cast_to
 from firesteel.table.expressions.nodes import Case, Expression, Literal
 from firesteel.table.functions.signatures import check_count, common_arguments, illegal_null, mismatch
-from firesteel.table.inference.families import is_boolean, is_null
+from firesteel.table.inference.families import is_boolean, is_datetime, is_interval, is_null
 
-__all__ = ["CONDITIONAL"]
+__all__ = ["CONDITIONAL", "overlaps"]
 
 
 def _coalesce(arguments: Sequence[Expression]) -> Expression:
@@ -54,3 +54,22 @@ CONDITIONAL: dict[str, Callable[[Sequence[Expression]], Expression]] = {
     "IFNULL": _if_null,
     "NULLIF": _null_if,
 }
+
+
+def overlaps(periods: Sequence[Sequence[Expression]]) -> Expression:
+    """Whether two periods have a moment in common, their ends included."""
+    (first, last), (other_first, other_last) = map(_ends, periods)
+    starts = call("LESS_THAN_OR_EQUAL", [other_first, last])
+    return call("AND", [starts, call("LESS_THAN_OR_EQUAL", [first, other_last])])
+
+
+def _ends(period: Sequence[Expression]) -> tuple[Expression, Expression]:
+    """The first and the last moment; the end may be an interval, and may lie before the start."""
+    types = [part.type for part in period]
+    if len(types) != 2 or not is_datetime(types[0]) or not (is_interval(types[1]) or types[1].root is types[0].root):
+        raise mismatch("OVERLAPS", period, "'(<DATETIME>, <DATETIME>)' or '(<DATETIME>, <INTERVAL>)' on both sides")
+    start, end = period
+    if is_interval(end.type):
+        end = call("PLUS", [start, end])
+    in_order = call("LESS_THAN_OR_EQUAL", [start, end])
+    return case_of([in_order], [start, end]), case_of([in_order], [end, start])

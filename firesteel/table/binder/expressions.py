@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from firesteel.table.binder import literals
 from firesteel.table.binder.calls import call, case_of
-from firesteel.table.binder.conditional import CONDITIONAL
+from firesteel.table.binder.conditional import CONDITIONAL, overlaps
 from firesteel.table.binder.places import place_of
-from firesteel.table.binder.scope import Scope, field_of
+from firesteel.table.binder.scope import Scope, field_of, item_of
 from firesteel.table.casts.rules import supports_cast
 from firesteel.table.expressions.errors import Position, ValidationError
-from firesteel.table.expressions.nodes import Cast, Expression, Literal
+from firesteel.table.expressions.nodes import Call, Cast, Expression, Literal
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.json_functions import is_json
-from firesteel.table.inference.families import is_boolean, is_integer, is_interval, is_null
+from firesteel.table.inference.families import is_boolean, is_integer, is_interval, is_null, is_variant
 from firesteel.table.parser import nodes
 from firesteel.table.parser.types import to_logical_type
 from firesteel.types import logical as t
@@ -41,6 +42,9 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.Or: "OR",
     exp.DPipe: "||",
 }
+
+_UNKNOWN_PREDICATES = ("CONTAINS", "EQUALS", "PRECEDES", "SUCCEEDS", "IMMEDIATELY PRECEDES", "IMMEDIATELY SUCCEEDS")
+"""Predicates of periods that parse but do not exist; Flink has OVERLAPS only."""
 
 
 class ExpressionBinder:
@@ -82,9 +86,12 @@ class ExpressionBinder:
     def bind(self, node: exp.Expression) -> Expression:
         """The typed expression; ValidationError with its place if there is none."""
         try:
-            return self._bind(node)
+            bound = self._bind(node)
         except ValidationError as error:
             raise error.at(self._position(node)) from None
+        if self._sql and bound.place is None and isinstance(bound, (Call, Cast)):
+            return replace(bound, place=self._position(node))
+        return bound
 
     def bind_condition(self, node: exp.Expression, clause: str) -> Expression:
         """An expression that has to be a BOOLEAN."""
@@ -160,11 +167,18 @@ class ExpressionBinder:
         symbols = tuple(part.name.upper() for part in node.expressions if isinstance(part, exp.Var))
         if name.startswith("JSON"):
             return self._json_call(node, name)
+        if name in _UNKNOWN_PREDICATES:
+            raise ValidationError(f"No match found for function signature {name}.")
+        if name == "OVERLAPS":
+            return overlaps([self._period(node) for node in arguments])
         bound = self._all(arguments)
         conditional = CONDITIONAL.get(name)
         if conditional is not None:
             return conditional(bound)
         return call(name, bound, symbols)
+
+    def _period(self, node: exp.Expression) -> tuple[Expression, ...]:
+        return tuple(self._all(node.expressions)) if isinstance(node, exp.Tuple) else (self.bind(node),)
 
     def _json_call(self, node: nodes.Call, name: str) -> Expression:
         """The clauses become symbols; default values, and the keys of an object, arguments."""
@@ -278,4 +292,7 @@ class ExpressionBinder:
         return self._pattern(name, node.this, node.expression)
 
     def _bracket(self, node: exp.Bracket) -> Expression:
-        return call("AT", [self.bind(node.this), *self._all(node.expressions)])
+        container, *keys = self.bind(node.this), *self._all(node.expressions)
+        if isinstance(container.type, t.RowType) and len(keys) == 1:
+            return item_of(container, keys[0])
+        return call("VARIANT_AT" if is_variant(container.type) else "AT", [container, *keys])

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, FieldAccess, InputRef
+from firesteel.table.expressions.nodes import Expression, FieldAccess, InputRef, Literal
 from firesteel.types.logical import FieldsType, LogicalType
 
-__all__ = ["Scope", "ScopeColumn"]
+__all__ = ["Scope", "ScopeColumn", "field_of", "item_of"]
 
 
 @dataclass(frozen=True)
@@ -86,3 +86,16 @@ def field_of(operand: Expression, name: str) -> Expression:
     index = type_.field_names.index(name)
     part = type_.fields[index].type
     return FieldAccess(part.copy(part.nullable or type_.nullable), operand, index)
+
+
+def item_of(operand: Expression, key: Expression) -> Expression:
+    """A field of a row by its name or number in brackets; the first one has the number 1."""
+    type_ = operand.type
+    assert isinstance(type_, FieldsType)
+    if not isinstance(key, Literal) or not isinstance(key.value, (str, int)):
+        raise ValidationError("A field of a row needs a literal in brackets.", hint="Write its name or its number.")
+    if isinstance(key.value, str):
+        return field_of(operand, key.value)
+    if not 1 <= key.value <= len(type_.fields):
+        raise ValidationError(f"'{operand}' has no field {key.value}; it has {len(type_.fields)} fields.")
+    return field_of(operand, type_.field_names[key.value - 1])

@@ -12,10 +12,12 @@ from firesteel.table.binder.group_windows import bind_group_window
 from firesteel.table.binder.grouping import GroupedBinder, has_aggregate
 from firesteel.table.binder.over import OverBinder, has_window, sort_key
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
+from firesteel.table.binder.scope import field_of
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import Aggregate, Filter, LogicalNode, Project, SortKey, unique_names
+from firesteel.types.logical import FieldsType
 
 __all__ = ["Rows", "SelectBinder", "sort_key", "sort_ordinal"]
 
@@ -111,6 +113,8 @@ class SelectBinder:
         scope = self._source.scope
         table = tables[-1] if tables else None
         chosen = [index for index, column in enumerate(scope.columns) if table in (None, column.table)]
+        if not chosen and table is not None and (fields := self._fields(tables, binder)) is not None:
+            return fields
         if not chosen:
             raise ValidationError(f"Unknown identifier '{table}.*'." if table else "SELECT * requires a FROM clause.")
         merged = scope.merged if table is None else {}
@@ -119,10 +123,27 @@ class SelectBinder:
             column = scope.columns[index]
             if column.name not in merged:
                 found.append((column.name, InputRef(column.type, index, column.name)))
+        return self._over_groups(found, binder)
+
+    def _over_groups(
+        self, found: list[tuple[str, Expression]], binder: QueryExpressionBinder
+    ) -> list[tuple[str, Expression]]:
         grouped = binder.inner if isinstance(binder, OverBinder) else binder
         if isinstance(grouped, GroupedBinder):
             return [(name, grouped.over_groups(expression, name)) for name, expression in found]
         return found
+
+    def _fields(self, path: Sequence[str], binder: QueryExpressionBinder) -> list[tuple[str, Expression]] | None:
+        """The fields of a row, which ``path.*`` selects; None if there is no such row."""
+        try:
+            row = self._source.scope.resolve(path)
+        except ValidationError:
+            return None
+        if not isinstance(row.type, FieldsType):
+            return None
+        ((_, row),) = self._over_groups([(path[-1], row)], binder)
+        assert isinstance(row.type, FieldsType)
+        return [(name, field_of(row, name)) for name in row.type.field_names]
 
     # -- ORDER BY ----------------------------------------------------------------------------------------------
 

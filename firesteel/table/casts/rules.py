@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from firesteel.table.inference import families
 from firesteel.types import logical as t
-from firesteel.types.logical import LogicalType, LogicalTypeRoot
+from firesteel.types.logical import FieldsType, LogicalType, LogicalTypeRoot
 
 __all__ = ["supports_cast"]
 
@@ -19,10 +19,15 @@ _SINGLE_FIELDS = {
 }
 
 
-def supports_cast(source: LogicalType, target: LogicalType) -> bool:
-    """Whether CAST takes values of one type to the other; nullability aside."""
+def supports_cast(source: LogicalType, target: LogicalType, is_nested: bool = False) -> bool:
+    """Whether CAST takes values of one type to the other; nullability aside.
+
+    A VARIANT is cast only within other types, to text.
+    """
     if families.is_null(source):
         return True
+    if families.is_variant(source) or families.is_variant(target):
+        return is_nested and (source.root is target.root or families.is_character(target))
     if source.copy() == target.copy():
         return True
     if families.is_character(target):
@@ -44,9 +49,10 @@ def supports_cast(source: LogicalType, target: LogicalType) -> bool:
 
 def _supports_constructed(source: LogicalType, target: LogicalType) -> bool:
     parts = source.children(), target.children()
-    if source.root is not target.root or len(parts[0]) != len(parts[1]):
+    have_fields = isinstance(source, FieldsType) and isinstance(target, FieldsType)
+    if (source.root is not target.root and not have_fields) or len(parts[0]) != len(parts[1]):
         return False
-    return all(supports_cast(one, other) for one, other in zip(*parts, strict=True))
+    return all(supports_cast(one, other, is_nested=True) for one, other in zip(*parts, strict=True))
 
 
 def _supports_interval(source: LogicalType, target: LogicalType) -> bool:

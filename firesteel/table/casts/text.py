@@ -7,6 +7,7 @@ from typing import Any
 
 from firesteel.table.expressions.session import Session
 from firesteel.table.values import temporal_text as temporal
+from firesteel.table.values.variant import variant_text
 from firesteel.table.values.zones import find_zone, to_local
 from firesteel.types import logical as t
 from firesteel.types.java_text import to_java_double, to_java_float
@@ -34,6 +35,8 @@ def text_function(type_: LogicalType, session: Session, is_printing: bool = Fals
     match type_:
         case t.CharType() | t.VarCharType():
             return str
+        case t.VariantType():
+            return variant_text
         case t.BooleanType():
             return _boolean_text
         case t.DoubleType():
@@ -72,6 +75,11 @@ def _constructed(type_: LogicalType, session: Session, is_printing: bool) -> ToT
         case t.MultisetType():
             (element,) = parts
             return lambda entries: f"{{{', '.join([f'{element(k)}={v}' for k, v in entries.items()])}}}"
+        case t.StructuredType() if type_.class_name != "tuple":
+            names = type_.field_names
+            return lambda row: (
+                f"({', '.join([f'{n}={part(value)}' for n, part, value in zip(names, parts, row, strict=True)])})"
+            )
         case FieldsType():
             return lambda row: f"({', '.join([part(value) for part, value in zip(parts, row, strict=True)])})"
     return str

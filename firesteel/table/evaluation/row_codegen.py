@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.table.casts.row import cast_row
+from firesteel.table.evaluation.failures import located
+from firesteel.table.expressions.errors import EvaluationError
 from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.registry import function
@@ -23,17 +25,30 @@ _PLAIN = (int, bool, str, bytes, type(None))
 
 
 def compile_row(expressions: Sequence[Expression], session: Session | None = None) -> RowFunction:
-    """A function from a row to the values of the expressions."""
-    writer = _RowWriter(session or Session())
+    """A function from a row to the values of the expressions. Its errors have the expression and the row."""
+    session = session or Session()
+
+    def locate(error: EvaluationError, row: Sequence[Any]) -> EvaluationError:
+        return located(error, expressions, row, session, lambda one: _compile([one], session)(row)[0])
+
+    return _compile(expressions, session, locate)
+
+
+def _compile(expressions: Sequence[Expression], session: Session, locate: Any = None) -> RowFunction:
+    writer = _RowWriter(session)
     results = [writer.value(expression) for expression in expressions]
     text = "\n".join(
         [
             "def evaluate(row):",
+            "  try:",
             *(f"    {name} = row[{index}]" for index, name in sorted(writer.columns.items())),
             *writer.lines,
             f"    return ({', '.join(results)}{',' if len(results) == 1 else ''})",
+            "  except EvaluationError as error:",
+            "    raise (locate(error, row) if locate else error)",
         ]
     )
+    writer.names |= {"EvaluationError": EvaluationError, "locate": locate}
     code = compile(text, __file__, "exec")
     exec(code, writer.names)  # noqa: S102 - our own text
     evaluate: RowFunction = writer.names["evaluate"]

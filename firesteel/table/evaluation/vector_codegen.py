@@ -19,12 +19,12 @@ from firesteel.table.casts.row import cast_row
 from firesteel.table.casts.vector import cast_vector
 from firesteel.table.casts.vector_text import partial_cast_vector
 from firesteel.table.evaluation.folding import fold
-from firesteel.table.evaluation.row_codegen import can_be_null
+from firesteel.table.evaluation.row_codegen import can_be_null, compile_row
 from firesteel.table.expressions.errors import EvaluationError
 from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal, walk
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.registry import function
-from firesteel.types.internal import arrow_type, from_column, to_column, to_scalar
+from firesteel.types.internal import arrow_type, from_column, to_column
 from firesteel.types.logical import LogicalType
 
 __all__ = ["compile_vector", "may_fail"]
@@ -34,8 +34,42 @@ VectorFunction = Callable[[Sequence[Any], int], list[Any]]
 
 
 def compile_vector(expressions: Sequence[Expression], session: Session | None = None) -> VectorFunction:
-    """A function from the columns of a batch, and their length, to the columns of the expressions."""
+    """A function from the columns of a batch, and their length, to the columns of the expressions.
+
+    Its errors have the expression and the row.
+    """
     session = session or Session()
+    try:
+        kernels = _compile(expressions, session)
+    except EvaluationError:  # a constant that Arrow cannot hold
+        return lambda columns, length: _row_by_row(expressions, columns, length, session)
+
+    def evaluate(columns: Sequence[Any], length: int) -> list[Any]:
+        try:
+            return kernels(columns, length)
+        except EvaluationError:
+            return _row_by_row(expressions, columns, length, session)
+
+    return evaluate
+
+
+def _row_by_row(expressions: Sequence[Expression], columns: Sequence[Any], length: int, session: Session) -> list[Any]:
+    """What kernels could not compute: raises the error of the first row that fails.
+
+    If none does, there was a value between two kernels that a column of Arrow cannot hold: a map with a key that is
+    NULL, a TIMESTAMP(9) before 1677.
+    """
+    used = {part.index: part for one in expressions for part in walk(one) if isinstance(part, InputRef)}
+    values: list[Any] = [repeat(None)] * (max(used, default=-1) + 1)
+    for index, column in used.items():
+        values[index] = from_column(columns[index], column.type)
+    evaluate = compile_row(expressions, session)
+    rows = [evaluate(row[1:]) for row in zip(range(length), *values, strict=False)]
+    results = zip(*rows, strict=True) if rows else repeat((), len(expressions))
+    return [_to_column(found, one.type) for found, one in zip(results, expressions, strict=True)]
+
+
+def _compile(expressions: Sequence[Expression], session: Session) -> VectorFunction:
     writer = _VectorWriter(session)
     results = [writer.array(fold(expression, session)) for expression in expressions]
     text = "\n".join(
@@ -62,6 +96,17 @@ def may_fail(expression: Expression) -> bool:
     return False
 
 
+def _scalar(literal: Literal) -> Any:
+    return _to_column([literal.value], literal.type)[0]
+
+
+def _to_column(values: Sequence[Any], type_: LogicalType) -> Any:
+    try:
+        return to_column(values, type_)
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise EvaluationError(f"A column of {type_.as_summary_string()} cannot hold the result: {error}") from error
+
+
 def _constant_array(value: Any, type_: Any, length: int) -> Any:
     return pa.nulls(length, type_) if value is None else pa.repeat(value, length)
 
@@ -80,7 +125,7 @@ class _VectorWriter:
         """The name of the array of an expression, also of a constant."""
         if isinstance(expression, Literal):
             type_ = arrow_type(expression.type)
-            scalar = None if expression.value is None else to_scalar(expression.value, expression.type)
+            scalar = None if expression.value is None else _scalar(expression)
             return self._assign(f"constant_array({self._bind('k', scalar)}, {self._bind('k', type_)}, length)")
         return self.value(expression)
 
@@ -95,7 +140,7 @@ class _VectorWriter:
     def _write(self, expression: Expression) -> str:
         match expression:
             case Literal():
-                return self._bind("k", to_scalar(expression.value, expression.type))
+                return self._bind("k", _scalar(expression))
             case Call() if expression.function in ("AND", "OR"):
                 return self._write_logic(expression)
             case Call():
@@ -195,7 +240,7 @@ class _VectorWriter:
 
     def _partial(self, expression: Expression) -> Callable[[Sequence[Any], Any, Any], Any]:
         """Evaluates an expression on the rows of a mask, and puts the results into an array."""
-        evaluate = compile_vector([expression], self._session)
+        evaluate = _compile([expression], self._session)
         used = sorted({part.index for part in walk(expression) if isinstance(part, InputRef)})
 
         def run(columns: Sequence[Any], mask: Any, into: Any) -> Any:
@@ -265,10 +310,6 @@ def _loop(
             for argument, constant in zip(arguments, constants, strict=True)
         ]
         rows = zip(*columns, strict=True) if columns else range(length)
-        values = run(rows)
-        try:
-            return to_column(values, type_)
-        except (pa.ArrowInvalid, OverflowError) as error:
-            raise EvaluationError(f"A column of {type_.as_summary_string()} cannot hold the result: {error}") from error
+        return _to_column(run(rows), type_)
 
     return evaluate

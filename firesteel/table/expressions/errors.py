@@ -37,3 +37,17 @@ class ValidationError(InvalidProgramError):
 
 class EvaluationError(FiresteelError):
     """A value for which an expression has no result: a division by zero, a string that is no number."""
+
+    expression: str | None = None
+    """What failed, once it is known."""
+    row: str | None = None
+    """The columns that the expression reads, with their values."""
+    position: Position | None = None
+
+    def at(self, expression: str, row: str, position: Position | None) -> EvaluationError:
+        """The same error with the expression and the row."""
+        place = f" ({position})" if position else ""
+        of_row = f" for the row {row}" if row else ""
+        found = EvaluationError(f"{self.message.rstrip('.')}, in {expression}{place}{of_row}.", hint=self.hint)
+        found.expression, found.row, found.position = expression, row, position
+        return found

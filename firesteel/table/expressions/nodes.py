@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from firesteel.table.expressions.errors import Position
 from firesteel.types.logical import LogicalType
 
 __all__ = ["Call", "Case", "Cast", "Expression", "FieldAccess", "InputRef", "Literal", "walk"]
@@ -16,6 +17,8 @@ class Expression:
     """A typed expression."""
 
     type: LogicalType
+    place: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """Where it is in its statement, if it may fail."""
 
     def children(self) -> tuple[Expression, ...]:
         """The operands."""

@@ -18,3 +18,5 @@ class Session:
     current_database: str = "default_database"
     is_streaming: bool = True
     """Whether queries run as streams, in which windows need time attributes."""
+    watermark: Callable[[], int | None] | None = None
+    """Returns the watermark of an operator in milliseconds; None before the first one."""

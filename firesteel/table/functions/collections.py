@@ -24,6 +24,7 @@ from firesteel.table.functions.signatures import (
 )
 from firesteel.table.inference.common_type import common_type
 from firesteel.table.inference.families import is_character, is_integer, is_null
+from firesteel.table.values.java_units import java_units
 from firesteel.types import logical as t
 from firesteel.types.logical import LogicalType
 
@@ -247,7 +248,7 @@ def _map_from_arrays(keys: list[Any], values: list[Any]) -> dict[Any, Any]:
 
 
 def _split(text: str, delimiter: str) -> list[str]:
-    return text.split(delimiter) if delimiter and text else list(text)
+    return text.split(delimiter) if delimiter and text else java_units(text)
 
 
 FUNCTIONS = (

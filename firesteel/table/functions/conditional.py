@@ -20,7 +20,7 @@ from firesteel.table.functions.signatures import (
     mismatch,
     signature,
 )
-from firesteel.table.inference.families import is_character, is_constructed, is_exact, is_null, is_numeric
+from firesteel.table.inference.families import is_character, is_constructed, is_exact, is_null, is_numeric, is_variant
 from firesteel.table.values.numbers import parse_double
 from firesteel.types import logical as t
 
@@ -33,7 +33,7 @@ def _extreme(name: str) -> Signature:
         if any(is_null(argument.type) for argument in arguments):
             raise illegal_null()
         common = common_arguments(name, arguments)
-        if is_constructed(common) or is_null(common):
+        if is_constructed(common) or is_null(common) or is_variant(common):
             raise mismatch(name, arguments, f"'{name}(<COMPARABLE_TYPE>, …)'")
         return Inferred((common,) * len(arguments), common.copy(any_nullable(arguments)))
 
@@ -165,5 +165,12 @@ FUNCTIONS = (
     _test("IS_ALPHA", str.isalpha, numbers=False),
     _test("IS_DECIMAL", _is_number, numbers=True),
     _test("IS_DIGIT", str.isdigit, numbers=True),
+    FunctionDefinition(
+        "CURRENT_DATABASE",
+        signature("CURRENT_DATABASE", returns=t.VarCharType(), nullable=False),
+        row=PerCall(lambda call, session: lambda: session.current_database),
+        returns_null=False,
+        family="catalog",
+    ),
     FunctionDefinition("TYPEOF", _infer_typeof, row=PerCall(_type_text), strict=False, family="conversion"),
 )

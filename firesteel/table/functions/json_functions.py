@@ -21,6 +21,7 @@ from firesteel.table.values.json_path import (
     scalar_text,
     to_json,
 )
+from firesteel.table.values.variant import variant_text
 from firesteel.types import logical as t
 from firesteel.types.logical import LogicalType
 
@@ -97,8 +98,16 @@ def _json_exists(call: Call, session: Session) -> Callable[[str, str], bool | No
     return exists
 
 
+def _is_document(type_: LogicalType) -> bool:
+    return is_character(type_) or isinstance(type_, t.VariantType)
+
+
+def _document(call: Call) -> Callable[[str], str]:
+    return variant_text if isinstance(call.arguments[0].type, t.VariantType) else str
+
+
 def _infer_value(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
-    if len(arguments) < 2 or not all(is_character(argument.type) for argument in arguments[:2]):
+    if len(arguments) < 2 or not _is_document(arguments[0].type) or not is_character(arguments[1].type):
         raise mismatch("JSON_VALUE", arguments, "'JSON_VALUE(<CHARACTER>, <CHARACTER>)'")
     result = _RETURNS.get(_symbol(symbols, "RETURNING", "STRING"))
     if result is None or isinstance(result, t.ArrayType):
@@ -112,12 +121,13 @@ def _json_value(call: Call, session: Session) -> Callable[..., Any]:
     on_empty = _symbol(call.symbols, "ON EMPTY", "NULL")
     on_error = _symbol(call.symbols, "ON ERROR", "NULL")
     convert = _scalar_conversion(call.type)
+    document = _document(call)
 
     def value(text: str | None, path: str | None, *defaults: Any) -> Any:
         if text is None or path is None:
             return None
         try:
-            found = _find(text, path)
+            found = _find(document(text), path)
             if found is None:
                 raise _NothingFound
             if isinstance(found, (dict, list)):
@@ -156,7 +166,7 @@ def _scalar_conversion(type_: LogicalType) -> Callable[[Any], Any]:
 
 def _infer_query(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
     check_count("JSON_QUERY", arguments, 2, 2)
-    if not all(is_character(argument.type) for argument in arguments):
+    if not _is_document(arguments[0].type) or not is_character(arguments[1].type):
         raise mismatch("JSON_QUERY", arguments, "'JSON_QUERY(<CHARACTER>, <CHARACTER>)'")
     result = _RETURNS.get(_symbol(symbols, "RETURNING", "STRING"))
     if not isinstance(result, (t.VarCharType, t.ArrayType)):
@@ -172,6 +182,7 @@ def _json_query(call: Call, session: Session) -> Callable[[str, str], Any]:
     on_empty = _symbol(call.symbols, "ON EMPTY", "NULL")
     on_error = _symbol(call.symbols, "ON ERROR", "NULL")
     as_array = isinstance(call.type, t.ArrayType)
+    document = _document(call)
 
     def result(value: Any) -> Any:
         if value is None:
@@ -182,7 +193,7 @@ def _json_query(call: Call, session: Session) -> Callable[[str, str], Any]:
 
     def query(text: str, path: str) -> Any:
         try:
-            found = _find(text, path)
+            found = _find(document(text), path)
             if found is None:
                 raise _NothingFound
             if wrapper == "WITH UNCONDITIONAL" or (wrapper == "WITH CONDITIONAL" and not isinstance(found, list)):

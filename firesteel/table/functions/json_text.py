@@ -11,6 +11,7 @@ from firesteel.table.casts.text import text_function
 from firesteel.table.expressions.session import Session
 from firesteel.table.values.json_path import to_json
 from firesteel.table.values.temporal_text import timestamp_text
+from firesteel.table.values.variant import variant_text
 from firesteel.types import logical as t
 from firesteel.types.java_text import to_java_double
 from firesteel.types.logical import FieldsType, LogicalType
@@ -35,6 +36,8 @@ def json_serializer(type_: LogicalType, session: Session) -> Serialize:
             return lambda value: f'"{_timestamp(value)}"'
         case t.LocalZonedTimestampType():
             return lambda value: f'"{_timestamp(value)}Z"'
+        case t.VariantType():
+            return variant_text
         case t.BinaryType() | t.VarBinaryType():
             return lambda value: f'"{base64.b64encode(value).decode()}"'
     if type_.children():

@@ -20,6 +20,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "temporal": ("temporal", "temporal_conversion"),
     "conditional": ("conditional",),
     "collection": ("collections",),
+    "value construction": ("objects",),
+    "variant": ("variant",),
     "json": ("json_functions",),
     "hash": ("hashes",),
     "aggregate": ("aggregates",),

@@ -10,13 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.errors import EvaluationError
+from firesteel.table.expressions.errors import EvaluationError, ValidationError
 from firesteel.table.expressions.nodes import Call, Expression, Literal
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
 from firesteel.table.functions.signatures import CHARACTER, INTEGER, Parameter, check_count, mismatch, signature
 from firesteel.table.inference.families import is_character, is_numeric, is_timestamp
 from firesteel.table.values.date_format import FormatError, Moment, formatter, granularity, parser
+from firesteel.table.values.numbers import wrap
 from firesteel.table.values.temporal_text import parse_date, parse_timestamp, timestamp_text
 from firesteel.table.values.zones import find_zone, to_instant, to_local
 from firesteel.types import logical as t
@@ -121,7 +122,7 @@ def _from_unixtime(call: Call, session: Session) -> Callable[..., str | None]:
 
     def convert(seconds: int, pattern: str = _DEFAULT_FORMAT) -> str | None:
         try:
-            nanos = seconds * _SECOND
+            nanos = wrap(seconds * 1000, 64) * 10**6  # milliseconds are numbers of 64 bits
             return _format(pattern, Moment(to_local(nanos, zone)))
         except (ValueError, OverflowError):
             return None
@@ -214,6 +215,30 @@ def _clock(name: str, type_: Any, convert: Callable[[int], int], zoned: bool = F
     return _define(name, sign, PerCall(make), is_deterministic=False, returns_null=False)
 
 
+def _infer_watermark(arguments: Sequence[Expression], _: tuple[str, ...]) -> Inferred:
+    check_count("CURRENT_WATERMARK", arguments, 1, 1)
+    type_ = arguments[0].type
+    if not isinstance(type_, (t.TimestampType, t.LocalZonedTimestampType)) or type_.kind is not t.TimestampKind.ROWTIME:
+        raise ValidationError(
+            f"The argument of CURRENT_WATERMARK() must be a rowtime attribute, but was '{type_.as_summary_string()}'."
+        )
+    return Inferred((type_,), type(type_)(type_.precision))
+
+
+def _watermark(call: Call, session: Session) -> Callable[[Any], int | None]:
+    read = session.watermark
+    if read is None:
+        raise ValidationError(
+            "CURRENT_WATERMARK() is not supported in this place.", hint="Write it in SELECT or WHERE."
+        )
+
+    def watermark(_: Any) -> int | None:
+        millis = read()
+        return None if millis is None else millis * 10**6
+
+    return watermark
+
+
 def _millis(nanos: int) -> int:
     return nanos // 10**6 * 10**6
 
@@ -264,5 +289,12 @@ FUNCTIONS = (
     _clock("CURRENT_TIMESTAMP", _INSTANT, _millis),
     _clock("NOW", _INSTANT, _millis),
     _clock("CURRENT_ROW_TIMESTAMP", _INSTANT, _millis),
+    _define(
+        "CURRENT_WATERMARK",
+        _infer_watermark,
+        PerCall(_watermark),
+        strict=False,
+        is_deterministic=False,
+    ),
     _clock("PROCTIME", t.LocalZonedTimestampType(3, t.TimestampKind.PROCTIME, nullable=False), _millis),
 )

@@ -19,6 +19,7 @@ __all__ = [
     "is_numeric",
     "is_string",
     "is_timestamp",
+    "is_variant",
     "rank",
 ]
 
@@ -77,6 +78,10 @@ def is_interval(type_: LogicalType) -> bool:
 
 def is_constructed(type_: LogicalType) -> bool:
     return bool(type_.children()) or isinstance(type_, t.RowType)
+
+
+def is_variant(type_: LogicalType) -> bool:
+    return type_.root is _Root.VARIANT
 
 
 def is_null(type_: LogicalType) -> bool:

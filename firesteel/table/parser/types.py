@@ -83,6 +83,7 @@ _ATOMS: dict[str, Callable[..., LogicalType]] = {
     "TIME": logical.TimeType,
     "TIMESTAMP": logical.TimestampType,
     "TIMESTAMP_LTZ": logical.LocalZonedTimestampType,
+    "VARIANT": logical.VariantType,
 }
 _MAX_DECIMAL_PRECISION = 38
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
+from firesteel.table.values.java_units import java_length
+
 __all__ = ["FormatterError", "java_format"]
 
 _CONTEXT = Context(prec=800)
@@ -74,6 +76,7 @@ def _field(value: Any, flags: str, width: int, precision: int | None, conversion
     if precision is not None:
         text = text[:precision]
     text = text.upper() if conversion.isupper() else text
+    width -= java_length(text) - len(text)
     return text.ljust(width) if "-" in flags else text.rjust(width)
 
 
@@ -118,7 +121,7 @@ def _decimal(value: Any, precision: int, conversion: str, flags: str) -> str:
     if conversion == "e":
         return _signed(f"{abs(float(value)):.{precision}e}", float(value) < 0, flags)
     rounded = abs(number).quantize(Decimal(1).scaleb(-precision), rounding=ROUND_HALF_UP, context=_CONTEXT)
-    return _signed(f"{rounded:,f}" if "," in flags else f"{rounded:f}", number < 0, flags)
+    return _signed(f"{rounded:,f}" if "," in flags else f"{rounded:f}", number.is_signed(), flags)
 
 
 def _padded(text: str, flags: str, width: int) -> str:

@@ -29,9 +29,9 @@ _TIME = re.compile(r"\s*(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?\s*",
 
 
 def date_text(days: int) -> str:
-    """2006-06-05."""
+    """2006-06-05; of a year after 9999 the last four digits, as in Flink."""
     year, month, day = civil(days)
-    return f"{year:04}-{month:02}-{day:02}"
+    return f"{year % 10_000:04}-{month:02}-{day:02}"
 
 
 def time_text(millis: int, precision: int) -> str:

@@ -13,6 +13,7 @@ from firesteel.table.expressions.errors import EvaluationError, ValidationError
 from firesteel.table.expressions.nodes import Expression
 from firesteel.table.parser import parse_expression
 from firesteel.types import logical as t
+from firesteel.types.internal import to_column
 
 SCOPE = Scope(
     [
@@ -59,6 +60,44 @@ def test_a_division_by_zero_fails() -> None:
         compile_row([bind("t.a / b")])((1, 0))
     with pytest.raises(EvaluationError, match="by zero"):
         on_columns("t.a / b", [1], [0])
+
+
+FAILURES = [
+    ("1 +\n  t.a / b", "DIVIDE(a, b)", "(a = 1, b = 0)", (2, 3)),
+    ("CASE WHEN t.a > 0 THEN CAST(name AS INT) END", "CAST(name AS INT)", "(name = 'x')", (1, 24)),
+    ("b <> 0 OR CAST(name AS DATE) > DATE '2020-01-01'", "CAST(name AS DATE)", "(name = 'x')", (1, 11)),
+    ("CAST(UPPER(place.city) AS BIGINT)", "CAST(UPPER(place.city) AS BIGINT)", "(place = (y))", (1, 1)),
+    ("CAST('x' AS INT)", "CAST('x' AS INT NOT NULL)", "", (1, 1)),
+]
+
+
+@pytest.mark.parametrize(("sql", "expression", "row", "place"), FAILURES)
+def test_an_error_has_the_expression_and_the_row(sql: str, expression: str, row: str, place: tuple[int, int]) -> None:
+    bound = bind(sql)
+    bad, good = (1, 0, "x", 0, ("y",)), (6, 3, "7", 0, ("8",))
+    columns = [to_column(values, column.type) for values, column in zip(zip(good, bad), SCOPE.columns, strict=True)]
+    for evaluate in (lambda: compile_row([bound])(bad), lambda: compile_vector([bound])(columns, 2)):
+        with pytest.raises(EvaluationError) as failed:
+            evaluate()
+        error = failed.value
+        assert (error.expression, error.row) == (expression, row)
+        assert error.position is not None
+        assert (error.position.line, error.position.column) == place
+        assert f"in {expression} (line {place[0]}, column {place[1]})" in str(error)
+
+
+def test_a_value_between_two_kernels_that_arrow_cannot_hold() -> None:
+    days = pa.array([-719_162, 2_932_896], pa.date32())  # the years 1 and 9999
+    scope = Scope([ScopeColumn("d", t.DateType())])
+    for sql, expected in (
+        ("CAST(CAST(d AS TIMESTAMP(9)) AS STRING)", ["0001-01-01 00:00:00.000000000", "9999-12-31 00:00:00.000000000"]),
+        ("CARDINALITY(MAP[CAST(NULL AS STRING), d])", [1, 1]),
+    ):
+        bound = ExpressionBinder(scope, sql).bind(parse_expression(sql))
+        assert compile_vector([bound])([days], 2)[0].to_pylist() == expected
+    bound = ExpressionBinder(scope).bind(parse_expression("CAST(d AS TIMESTAMP(9))"))
+    with pytest.raises(EvaluationError, match=r"A column of TIMESTAMP\(9\) cannot hold the result"):
+        compile_vector([bound])([days], 2)
 
 
 def test_common_subexpressions_are_evaluated_once() -> None:

@@ -13,9 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
 from sql_functions_page import FLINK_FUNCTIONS, exists
 
 ABSENT = {
-    *("GROUP_ID", "GROUPING", "GROUPING_ID", "FLATTEN"),  # of a GROUP BY or a SELECT list
-    *("PARSE_JSON", "TRY_PARSE_JSON", "OBJECT_OF", "OBJECT_UPDATE"),  # no VARIANT, no structured types yet
-    *("OVERLAPS", "CURRENT_WATERMARK", "URL_DECODE_RECURSIVE", "CURRENT_DATABASE"),
+    *("GROUP_ID", "GROUPING", "GROUPING_ID"),  # of a GROUP BY
 }
 """The functions of Flink's page that do not exist."""
 

@@ -25,6 +25,7 @@ from tests.support.sql_expressions import (
     recorded,
     same,
     session,
+    shown,
 )
 
 REJECTIONS = ("ValidationException", "CodeGenException", "TableException", "UnsupportedOperationException")
@@ -58,6 +59,7 @@ def wrong(entry: Recorded, bound: Expression, values: Any) -> str | None:
     if isinstance(values, EvaluationError):
         return f"fails: {values}"
     expected = expected_values(entry, bound.type)
+    values = shown(values, bound.type)
     return None if same(values, expected) else f"{values} instead of {expected}"
 
 

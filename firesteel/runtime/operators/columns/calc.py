@@ -22,7 +22,10 @@ class CalcSpec(OperatorSpec):
     """Filters rows by a condition, then computes their columns."""
 
     projection: Callable[[Any], Any]
-    """Makes a RecordBatch of a RecordBatch, with one row per row."""
+    """Makes a RecordBatch of a RecordBatch, with one row per row.
+
+    A projection or condition whose attribute ``reads_watermark`` is true finds the watermark in ``watermark``.
+    """
     condition: Callable[[Any], Any] | None = None
     """Makes a BooleanArray of a RecordBatch: rows for which it is true are kept."""
     rowtime: int | None = None
@@ -49,6 +52,16 @@ class CalcOperator(ColumnOperator):
         self._rowtime = spec.rowtime
         self._columns = None if spec.columns is None else list(spec.columns)
         self.is_one_to_one = spec.condition is None
+        self._timed = [
+            function
+            for function in (spec.projection, spec.condition)
+            if function is not None and getattr(function, "reads_watermark", False)
+        ]
+
+    def process_watermark(self, timestamp: int) -> None:
+        for function in self._timed:
+            function.watermark = timestamp  # type: ignore[attr-defined]
+        super().process_watermark(timestamp)
 
     def process_columns(self, batch: ColumnBatch) -> None:
         if self._condition is not None:

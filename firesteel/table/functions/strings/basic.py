@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,8 +13,10 @@ import pyarrow.compute as pc
 from firesteel.table.expressions.errors import EvaluationError
 from firesteel.table.expressions.nodes import Call, Expression, Literal
 from firesteel.table.expressions.session import Session
-from firesteel.table.functions.definition import FunctionDefinition, PerCall, Signature
-from firesteel.table.functions.signatures import CHARACTER, INTEGER, STRING_OR_BINARY, Parameter, signature
+from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall, Signature
+from firesteel.table.functions.signatures import CHARACTER, INTEGER, STRING_OR_BINARY, Parameter, mismatch, signature
+from firesteel.table.inference.families import is_character
+from firesteel.table.values.java_units import java_units
 from firesteel.types import logical as t
 from firesteel.types.internal import to_column
 from firesteel.types.logical import MAX_LENGTH, LogicalType
@@ -109,7 +112,7 @@ def split_index(text: str, separator: str | int, index: int) -> str | None:
     if index < 0 or (isinstance(separator, int) and not 0 < separator <= 255):
         return None
     mark = chr(separator) if isinstance(separator, int) else separator
-    parts = text.split(mark) if mark else text.split()
+    parts = text.split(mark) if mark else re.split(r"\s", text)
     return parts[index] if index < len(parts) and text else None
 
 
@@ -200,6 +203,25 @@ def _rpad(text: str, length: int, pad: str) -> str | None:
     return None if parts is None else _text(parts[0] + parts[1])
 
 
+def _of_one_family(name: str) -> Signature:
+    """Two texts, or two strings of bytes."""
+    infer = signature(name, STRING_OR_BINARY, STRING_OR_BINARY, returns=t.BooleanType())
+
+    def checked(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
+        found = infer(arguments, symbols)
+        if len({is_character(type_) for type_ in found.arguments}) > 1:
+            raise mismatch(name, arguments, f"'{name}(<CHARACTER>, <CHARACTER>)' or '{name}(<BINARY>, <BINARY>)'")
+        return found
+
+    return checked
+
+
+def _replace(text: str, search: str, replacement: str) -> str:
+    if search:
+        return text.replace(search, replacement)
+    return replacement + "".join([unit + replacement for unit in java_units(text)])
+
+
 def _translate(text: str, old: str | None, new: str | None) -> str | None:
     if text is None or new is None:
         return None
@@ -259,15 +281,17 @@ _CHARSETS = {
 
 def _decode(value: bytes, charset: str) -> str | None:
     name = _CHARSETS.get(charset.upper())
-    return None if name is None else value.decode(name, "replace")
+    if name is None:
+        raise EvaluationError(f"Unsupported encoding '{charset}'.")
+    return value.decode(name, "replace")
 
 
 def _encode(text: str, charset: str) -> bytes | None:
     name = _CHARSETS.get(charset.upper())
     if name is None:
-        return None
+        raise EvaluationError(f"Unsupported encoding '{charset}'.")
     encoded = text.encode(name, "replace")
-    return b"\xfe\xff" + encoded if charset.upper() == "UTF-16" else encoded
+    return b"\xfe\xff" + encoded if charset.upper() == "UTF-16" and text else encoded
 
 
 def _from_base64(text: str) -> str:
@@ -358,10 +382,10 @@ FUNCTIONS = (
     _define(
         "REPEAT", signature("REPEAT", CHARACTER, INTEGER, returns=_STRING), "({0} * {1})", None, "repeat({0}, {1})"
     ),
-    _define("REPLACE", signature("REPLACE", CHARACTER, CHARACTER, CHARACTER, returns=_STRING), "{0}.replace({1}, {2})"),
+    _define("REPLACE", signature("REPLACE", CHARACTER, CHARACTER, CHARACTER, returns=_STRING), _replace),
     _define(
         "TRANSLATE",
-        signature("TRANSLATE", CHARACTER, CHARACTER, CHARACTER, returns=_STRING, takes_null=True),
+        signature("TRANSLATE", CHARACTER, CHARACTER, CHARACTER, returns=_STRING),
         _translate,
         strict=False,
     ),
@@ -392,18 +416,28 @@ FUNCTIONS = (
     ),
     _define(
         "STARTSWITH",
-        signature("STARTSWITH", STRING_OR_BINARY, STRING_OR_BINARY, returns=t.BooleanType()),
+        _of_one_family("STARTSWITH"),
         "{0}.startswith({1})",
         PerCall(_starts_vector(pc.starts_with)),
         "startswith({0}, {1})",
     ),
     _define(
         "ENDSWITH",
-        signature("ENDSWITH", STRING_OR_BINARY, STRING_OR_BINARY, returns=t.BooleanType()),
+        _of_one_family("ENDSWITH"),
         "{0}.endswith({1})",
         PerCall(_starts_vector(pc.ends_with)),
         "endswith({0}, {1})",
     ),
-    _define("DECODE", signature("DECODE", STRING_OR_BINARY, CHARACTER, returns=_STRING, nullable=True), _decode),
-    _define("ENCODE", signature("ENCODE", CHARACTER, CHARACTER, returns=t.VarBinaryType(), nullable=True), _encode),
+    _define(
+        "DECODE",
+        signature("DECODE", STRING_OR_BINARY, CHARACTER, returns=_STRING, nullable=True),
+        _decode,
+        can_fail=True,
+    ),
+    _define(
+        "ENCODE",
+        signature("ENCODE", CHARACTER, CHARACTER, returns=t.VarBinaryType(), nullable=True),
+        _encode,
+        can_fail=True,
+    ),
 )

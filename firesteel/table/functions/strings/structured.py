@@ -10,7 +10,15 @@ from urllib.parse import quote_plus, unquote_to_bytes
 
 from firesteel.table.expressions.nodes import Expression
 from firesteel.table.functions.definition import FunctionDefinition, Inferred
-from firesteel.table.functions.signatures import ANY, CHARACTER, check_count, common_arguments, mismatch, signature
+from firesteel.table.functions.signatures import (
+    ANY,
+    CHARACTER,
+    INTEGER,
+    check_count,
+    common_arguments,
+    mismatch,
+    signature,
+)
 from firesteel.table.inference.families import is_binary, is_character, is_integer
 from firesteel.table.values.java_format import FormatterError, java_format
 from firesteel.table.values.java_regex import RegexError, compile_java
@@ -60,13 +68,26 @@ def _parse_url(url: str, part: str, key: str | None = None) -> str | None:
     return parts.get(part)
 
 
+def _inet_aton(address: str) -> int | None:
+    """The number of an IPv4 address; parts between the first and the last that are left out are 0."""
+    parts = address.split(".")
+    if len(parts) > 4 or not all(re.fullmatch(r"[0-9]+", part) and int(part) < 256 for part in parts):
+        return None
+    *first, last = map(int, parts)
+    return sum(part << (24 - 8 * index) for index, part in enumerate(first)) + last
+
+
+def _inet_ntoa(number: int) -> str | None:
+    return ".".join(map(str, number.to_bytes(4, "big"))) if 0 <= number < 2**32 else None
+
+
 def _str_to_map(text: str, pair: str = ",", key_value: str = "=") -> dict[str, str | None] | None:
     try:
         pairs, parts = compile_java(pair), compile_java(key_value)
     except RegexError:
         return None
     found: dict[str, str | None] = {}
-    for entry in _java_split(pairs, text):
+    for entry in _java_split(pairs, text) if text else ():
         name, *value = _java_split(parts, entry, 2)
         found[name] = value[0] if value else None
     return found
@@ -135,6 +156,12 @@ def _infer_printf(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> 
 
 
 FUNCTIONS = (
+    _define(
+        "INET_ATON",
+        signature("INET_ATON", CHARACTER, returns=t.BigIntType(), nullable=True, takes_null=True),
+        _inet_aton,
+    ),
+    _define("INET_NTOA", signature("INET_NTOA", INTEGER, returns=_STRING, nullable=True, takes_null=True), _inet_ntoa),
     _define(
         "URL_DECODE", signature("URL_DECODE", CHARACTER, returns=_STRING, nullable=True, takes_null=True), _url_decode
     ),

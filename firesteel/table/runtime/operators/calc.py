@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firesteel.common.constants import MIN_LONG_VALUE
 from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkOutput
 from firesteel.runtime.columns.rowtime import to_millis
 from firesteel.table.evaluation.vector_codegen import VectorFunction, compile_vector
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.expressions.nodes import Call, Expression, walk
 from firesteel.table.expressions.session import Session
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema
@@ -24,10 +24,19 @@ class _Compiled:
     expressions: tuple[Expression, ...]
     session: Session
     _function: VectorFunction | None = field(default=None, repr=False, compare=False)
+    watermark: int | None = field(default=None, repr=False, compare=False)
+    """What CURRENT_WATERMARK returns; the operator sets it."""
+
+    @property
+    def reads_watermark(self) -> bool:
+        """Whether an expression calls CURRENT_WATERMARK."""
+        parts = (part for expression in self.expressions for part in walk(expression))
+        return any(isinstance(part, Call) and part.function == "CURRENT_WATERMARK" for part in parts)
 
     def columns_of(self, data: Any) -> list[Any]:
         if self._function is None:
-            self._function = compile_vector(self.expressions, self.session)
+            session = replace(self.session, watermark=lambda: self.watermark)
+            self._function = compile_vector(self.expressions, session)
         return self._function(data.columns, data.num_rows)
 
     def __getstate__(self) -> dict[str, Any]:
