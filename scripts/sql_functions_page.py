@@ -11,7 +11,7 @@ from firesteel.table.binder.conditional import CONDITIONAL
 from firesteel.table.functions.definition import FunctionDefinition
 from firesteel.table.functions.registry import find_function
 
-__all__ = ["FLINK_FUNCTIONS", "exists", "sql_functions_page"]
+__all__ = ["FLINK_FUNCTIONS", "examples", "exists", "sql_functions_page"]
 
 FLINK_FUNCTIONS: dict[str, str] = {
     "Comparison": "= <> > >= < <= IS_NULL IS_NOT_NULL IS_DISTINCT_FROM IS_NOT_DISTINCT_FROM BETWEEN NOT_BETWEEN LIKE "
@@ -85,6 +85,34 @@ _NODES = {
 }
 """What the binder makes without a function."""
 
+_OTHER_EXAMPLES = {
+    "EXISTS": "EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+    "IN_SUBQUERY": "k IN (SELECT k FROM u)",
+    "NOT_IN_SUBQUERY": "k NOT IN (SELECT k FROM u)",
+    "FLATTEN": "r.*",
+    **{name: f"{name}()" for name in ("RAND", "UUID", "NOW", "CURRENT_ROW_TIMESTAMP", "PROCTIME")},
+    **{name: name for name in ("LOCALTIME", "LOCALTIMESTAMP", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP")},
+    "RAND_INTEGER": "RAND_INTEGER(10)",
+    "CURRENT_WATERMARK": "CURRENT_WATERMARK(ts)",
+    **{name: f"{name}(x)" for name in ("COUNT", "AVG", "SUM", "MAX", "MIN", "FIRST_VALUE", "LAST_VALUE", "COLLECT")},
+    **{name: f"{name}(x)" for name in ("STDDEV_POP", "STDDEV_SAMP", "VAR_POP", "VAR_SAMP", "VARIANCE", "ARRAY_AGG")},
+    **{
+        name: f"{name}() OVER (PARTITION BY k ORDER BY ts)"
+        for name in ("RANK", "DENSE_RANK", "ROW_NUMBER", "CUME_DIST", "PERCENT_RANK")
+    },
+    "LEAD": "LEAD(x, 1) OVER (PARTITION BY k ORDER BY ts)",
+    "LAG": "LAG(x, 1, 0) OVER (PARTITION BY k ORDER BY ts)",
+    "NTILE": "NTILE(4) OVER (PARTITION BY k ORDER BY ts)",
+    "GROUP_ID": "GROUP_ID()",
+    "GROUPING": "GROUPING(k)",
+    "GROUPING_ID": "GROUPING_ID(k, s)",
+    "LISTAGG": "LISTAGG(s, ', ')",
+    "JSON_OBJECTAGG": "JSON_OBJECTAGG(KEY s VALUE x)",
+    "JSON_ARRAYAGG": "JSON_ARRAYAGG(x)",
+    "PERCENTILE": "PERCENTILE(x, 0.5)",
+}
+"""Examples over columns of a table, and those whose value is another each time."""
+
 _HEAD = """\
 # SQL functions
 
@@ -94,7 +122,7 @@ The functions of Flink 2.3's page "System (Built-in) Functions" and the state of
 values of a function that is done, on rows and on columns, with those recorded from Flink; the others that are there are
 not compared yet. Aggregate functions have types and row bodies, those of windows only types. "vector" says that a
 function has a kernel over Arrow arrays for at least some types; otherwise its row body runs in a loop. "Spark" says
-that it can be printed as Spark SQL for at least some types.
+that it can be printed as Spark SQL for at least some types. The value of an example is that recorded from Flink.
 
 """
 
@@ -119,15 +147,43 @@ def _state(name: str) -> str:
         return "done"
     if not name[0].isalpha():
         return "done" if name.strip("x") in _recorded() else "not compared"
+    return "done" if re.search(_pattern(name), _recorded()) else "not compared"
+
+
+def _pattern(name: str) -> str:
+    """What an expression with a function contains."""
+    if name == "||":
+        return r"\|\|"
+    if not name[0].isalpha():
+        return rf"^[^'+-]*{re.escape(name)}" if "x" not in name else rf"^{re.escape(name.strip('x'))} "
     shown = {
-        "ARRAY_AT": r"ai\[",
-        "MAP_AT": r"mp\[",
-        "FIELD_ACCESS": r"r\.x",
+        "ARRAY_AT": r"(ai|ARRAY\[.*\])\[",
+        "MAP_AT": r"(mp|MAP\[.*\])\[",
+        "VARIANT_AT": r"PARSE_JSON\(.*\)\[",
+        "FIELD_ACCESS": r"\)\.\w|r\.x",
         "FLOOR_TO": "FLOOR.* TO",
         "CEIL_TO": "CEIL.* TO",
+        "CAST": r"(?<!_)CAST",
     }
-    words = shown.get(name) or rf"\b({name}|{name.replace('_', ' ')})\b"
-    return "done" if re.search(words, _recorded()) else "not compared"
+    return shown.get(name) or rf"\b({name}|{name.replace('_', ' ')})\b"
+
+
+@lru_cache(maxsize=1)
+def examples() -> dict[str, tuple[str, str | None]]:
+    """By function of the page, an expression and its value as Flink gave it; None if it depends on more than itself."""
+    directory = Path(__file__).parents[1] / "tests" / "unit" / "table" / "recorded"
+    left = [(sql, values[0]) for sql, _, values in json.loads((directory / "example.json").read_text())]
+    found: dict[str, tuple[str, str | None]] = {}
+    for name in (name for text in FLINK_FUNCTIONS.values() for name in text.split()):
+        if name in _OTHER_EXAMPLES:
+            found[name] = (_OTHER_EXAMPLES[name], None)
+            continue
+        chosen = next((entry for entry in left if re.search(_pattern(name), entry[0])), None)
+        if chosen is not None:
+            left.remove(chosen)
+            value = chosen[1]
+            found[name] = (chosen[0], value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return found
 
 
 def exists(name: str) -> bool:
@@ -142,7 +198,9 @@ def sql_functions_page() -> str:
     done, there = states.count("done"), states.count("not compared")
     parts = [_HEAD, f"Of {len(states)} functions {done} are done, {there} more are there but not compared.\n"]
     for family, found in names.items():
-        parts.append(f"\n## {family}\n\n| function | state | vector | Spark |\n|---|---|---|---|\n")
+        parts.append(
+            f"\n## {family}\n\n| function | state | vector | Spark | example | value |\n|---|---|---|---|---|---|\n"
+        )
         parts.extend(map(_row, found))
     return "".join(parts)
 
@@ -155,4 +213,11 @@ def _row(name: str) -> str:
     state = _state(name)
     vector = "yes" if name in _NODES or (definition is not None and definition.vector is not None) else ""
     spark = "yes" if name in _NODES or (definition is not None and definition.spark is not None) else ""
-    return f"| `{shown}` | {state} | {vector} | {spark} |\n"
+    example, value = examples().get(name, ("", None))
+    cells = [f"`{shown}`", state, vector, spark, _code(example), "" if value is None else _code(value)]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _code(text: str) -> str:
+    escaped = text.replace("|", "\\|")
+    return f"`{escaped}`" if escaped.strip() else ""

@@ -188,8 +188,7 @@ class _Columns:
             case t.BinaryType():
                 return pa.binary(type_.length)
             case t.TimeType():
-                # the milliseconds of a TIME(0) are kept, as in Flink; Parquet has no times in seconds
-                return pa.time32("ms") if type_.precision <= 3 else pa.time64(_unit(type_.precision))
+                return (pa.time32 if type_.precision <= 3 else pa.time64)(_unit(type_.precision))
             case t.TimestampType():
                 return pa.timestamp(_unit(type_.precision))
             case t.LocalZonedTimestampType():

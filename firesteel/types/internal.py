@@ -67,8 +67,6 @@ def _unit(type_: LogicalType) -> int:
 def from_column(array: Any, type_: LogicalType) -> list[Any]:
     """The values of a column as a row holds them."""
     pa = require_pyarrow("SQL")
-    if isinstance(type_, t.TimeType) and array.type == pa.time32("s"):
-        array = array.cast(pa.time32("ms"))
     if isinstance(type_, _TEMPORAL):
         integers = array.cast(pa.int32() if isinstance(type_, t.DateType) else _integer_type(array.type))
         values = _numbers(integers)

@@ -113,8 +113,8 @@ class SelectBinder:
         scope = self._source.scope
         table = tables[-1] if tables else None
         chosen = [index for index, column in enumerate(scope.columns) if table in (None, column.table)]
-        if not chosen and table is not None and (fields := self._fields(tables, binder)) is not None:
-            return fields
+        if not chosen and table is not None and (fields := self._fields(tables)) is not None:
+            return self._over_groups(fields, binder)
         if not chosen:
             raise ValidationError(f"Unknown identifier '{table}.*'." if table else "SELECT * requires a FROM clause.")
         merged = scope.merged if table is None else {}
@@ -133,7 +133,7 @@ class SelectBinder:
             return [(name, grouped.over_groups(expression, name)) for name, expression in found]
         return found
 
-    def _fields(self, path: Sequence[str], binder: QueryExpressionBinder) -> list[tuple[str, Expression]] | None:
+    def _fields(self, path: Sequence[str]) -> list[tuple[str, Expression]] | None:
         """The fields of a row, which ``path.*`` selects; None if there is no such row."""
         try:
             row = self._source.scope.resolve(path)
@@ -141,8 +141,6 @@ class SelectBinder:
             return None
         if not isinstance(row.type, FieldsType):
             return None
-        ((_, row),) = self._over_groups([(path[-1], row)], binder)
-        assert isinstance(row.type, FieldsType)
         return [(name, field_of(row, name)) for name in row.type.field_names]
 
     # -- ORDER BY ----------------------------------------------------------------------------------------------

@@ -66,10 +66,6 @@ def test_variants_in_state(table_env: StreamTableEnvironment) -> None:
     assert results(table_env, sql) == [("a", "[1.5,2000.0]"), ("b", '"text"')]
 
 
-def test_the_fields_of_a_row_can_be_grouped(table_env: StreamTableEnvironment) -> None:
-    assert results(table_env, "SELECT r.*, COUNT(*) FROM t WHERE r.x = 7 GROUP BY r") == [(7, "x", 1)]
-
-
 REFUSED = [
     ("SELECT s.* FROM t", "Unknown identifier 's.*'"),
     ("SELECT CURRENT_WATERMARK(id) FROM t", "must be a rowtime attribute"),

@@ -63,6 +63,7 @@ SUMMARIES = [
     (t.RowType((t.RowField("a", t.IntType(), "it's"),), nullable=False), "ROW<`a` INT 'it''s'> NOT NULL"),
     (t.StructuredType.of([t.IntType()]), "*tuple*<`f0` INT>"),
     (t.NullType(), "NULL"),
+    (t.VariantType(), "VARIANT"),
     (t.RawType(), "RAW('object', '...')"),
 ]
 

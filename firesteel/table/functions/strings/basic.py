@@ -361,12 +361,18 @@ FUNCTIONS = (
     ),
     _define(
         "LEFT",
-        signature("LEFT", CHARACTER, INTEGER, returns=_first_shorter),
+        signature("LEFT", CHARACTER, INTEGER, returns=_first_shorter, nullable=True),
         left,
         PerCall(_left_vector),
         "left({0}, {1})",
     ),
-    _define("RIGHT", signature("RIGHT", CHARACTER, INTEGER, returns=_first_shorter), right, None, "right({0}, {1})"),
+    _define(
+        "RIGHT",
+        signature("RIGHT", CHARACTER, INTEGER, returns=_first_shorter, nullable=True),
+        right,
+        None,
+        "right({0}, {1})",
+    ),
     _define(
         "OVERLAY", signature("OVERLAY", CHARACTER, CHARACTER, INTEGER, INTEGER, returns=_together, optional=1), _overlay
     ),
@@ -430,13 +436,13 @@ FUNCTIONS = (
     ),
     _define(
         "DECODE",
-        signature("DECODE", STRING_OR_BINARY, CHARACTER, returns=_STRING, nullable=True),
+        signature("DECODE", STRING_OR_BINARY, CHARACTER, returns=_STRING),
         _decode,
         can_fail=True,
     ),
     _define(
         "ENCODE",
-        signature("ENCODE", CHARACTER, CHARACTER, returns=t.VarBinaryType(), nullable=True),
+        signature("ENCODE", CHARACTER, CHARACTER, returns=t.VarBinaryType()),
         _encode,
         can_fail=True,
     ),

@@ -172,7 +172,7 @@ def _define(
 
 
 FUNCTIONS = (
-    _define("REGEXP", _regexp, _regexp_vector, t.BooleanType()),
+    _define("REGEXP", _regexp, _regexp_vector, t.BooleanType(), nullable=None),
     _define("REGEXP_REPLACE", _replace, _replace_vector, _STRING, CHARACTER, nullable=None),
     _define("REGEXP_EXTRACT", _extract, _extract_vector, _STRING, INTEGER),
     _define("REGEXP_EXTRACT_ALL", _extract_all, None, t.ArrayType(_STRING), INTEGER),
