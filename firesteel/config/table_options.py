@@ -7,8 +7,11 @@ from firesteel.config.option import ConfigOptions
 
 __all__ = [
     "AGG_PHASE_STRATEGY",
+    "ALLOW_LATENESS",
+    "EARLY_FIRE_DELAY",
     "EARLY_FIRE_ENABLED",
     "IDLE_STATE_RETENTION",
+    "LATE_FIRE_DELAY",
     "LATE_FIRE_ENABLED",
     "LOCAL_TIME_ZONE",
     "MAX_COLUMN_WIDTH",
@@ -32,14 +35,39 @@ EARLY_FIRE_ENABLED = (
     _key("table.exec.emit.early-fire.enabled")
     .boolean_type()
     .default_value(False)
-    .with_description("Results of windows before they end. Not supported: queries with windows are refused if true.")
+    .with_description(
+        "Whether TUMBLE and HOP in GROUP BY have results before the windows end, once in "
+        "table.exec.emit.early-fire.delay, with changes of these results."
+    )
 )
 LATE_FIRE_ENABLED = (
     _key("table.exec.emit.late-fire.enabled")
     .boolean_type()
     .default_value(False)
     .with_description(
-        "Results of windows again for late rows. Not supported: queries with windows are refused if true."
+        "Whether TUMBLE and HOP in GROUP BY take late rows, up to table.exec.emit.allow-lateness, and have their "
+        "results again once in table.exec.emit.late-fire.delay."
+    )
+)
+EARLY_FIRE_DELAY = (
+    _key("table.exec.emit.early-fire.delay")
+    .duration_type()
+    .no_default_value()
+    .with_description("How often a window has results before it ends; 0 is with each row.")
+)
+LATE_FIRE_DELAY = (
+    _key("table.exec.emit.late-fire.delay")
+    .duration_type()
+    .no_default_value()
+    .with_description("How often a window has results for late rows; 0 is with each row.")
+)
+ALLOW_LATENESS = (
+    _key("table.exec.emit.allow-lateness")
+    .duration_type()
+    .no_default_value()
+    .with_description(
+        "How long after its end a window takes late rows if table.exec.emit.late-fire.enabled. The default is "
+        "table.exec.state.ttl."
     )
 )
 IDLE_STATE_RETENTION = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
@@ -94,6 +95,8 @@ class StreamExecutionEnvironment:
         self._changelog_enabled: bool | None = None
         self._caches: WeakSet[CachedResult] = WeakSet()
         self._transformations: list[Transformation] = []
+        self._query_operators: Counter[str] = Counter()
+        """How many operators of queries have the same uid but for its number."""
         self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}
         self._executor: PipelineExecutor | None = None
         self._executed_jobs = 0

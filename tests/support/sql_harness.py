@@ -74,6 +74,7 @@ class HarnessTable(ScanTableSource):
     primary_key: tuple[int, ...] = ()
     stream: HarnessStream = field(default_factory=HarnessStream, compare=False)
     bounded: bool = True
+    belongs_to_program = True
 
     @property
     def produced_type(self) -> RowType:
@@ -113,12 +114,12 @@ class _HarnessTranslator(Translator):
     def keyed(self, stream: Any, columns: Sequence[int]) -> Any:
         return stream
 
-    def apply(self, stream: Any, name: str, spec: Any, *, is_single: bool = False) -> Any:
+    def apply(self, stream: Any, name: str, spec: Any, *, is_single: bool = False, state_of: Any = None) -> Any:
         operator, result = self._open(spec)
         stream.readers.append((operator.process_batch, operator.process_watermark))
         return result
 
-    def connect(self, left: Any, right: Any, name: str, spec: Any) -> Any:
+    def connect(self, left: Any, right: Any, name: str, spec: Any, node: Any) -> Any:
         operator, result = self._open(spec)
         watermarks = [MIN_TIMESTAMP, MIN_TIMESTAMP]
 

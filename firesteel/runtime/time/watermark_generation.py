@@ -127,6 +127,8 @@ class WatermarkAssigner:
         self._extract = None if assigner is None else getattr(assigner, "extract_timestamp", assigner)
         self._extract_latest: Callable[[Any], int | None] | None = getattr(assigner, "extract_latest", None)
         """For columns: the latest timestamp of a batch."""
+        self._extract_rows: Callable[[Any], tuple[Any, Any]] | None = getattr(assigner, "extract_rows", None)
+        """For columns whose generator has ``on_rows``: the watermarks and times of all rows of a batch."""
         self._checked = 0
         """Of how many records the timestamps have been checked."""
         self._is_to_resume = False
@@ -204,6 +206,9 @@ class WatermarkAssigner:
             self.add_split(split_id)
             split = self._splits[split_id]
         split.touch()
+        if self._extract_rows is not None:
+            self._process_rows(split, values, *self._extract_rows(values))
+            return 0
         if self._extract_latest is not None:
             self._process_columns(split, values, self._extract_latest(values))
             return 0
@@ -237,6 +242,22 @@ class WatermarkAssigner:
             split.on_batch((latest,))
         else:
             split.generator.on_event(values, latest, split)
+            self._combine()
+
+    def _process_rows(self, split: SplitWatermarks, values: Sequence[Any], watermarks: Any, times: Any) -> None:
+        """Emits a batch of columns, cut where the generator emits a watermark that matters to the next row."""
+        if not len(values):
+            return
+        cuts, last = split.generator.on_rows(watermarks, times, split.watermark)
+        start = 0
+        for place, watermark in cuts:
+            self._emit(values[start:place], None)
+            split.emit_watermark(watermark)
+            self._combine()
+            start = place
+        self._emit(values[start:] if start else values, None)
+        if last > split.watermark:
+            split.emit_watermark(last)
             self._combine()
 
     def _process_one_by_one(

@@ -157,7 +157,7 @@ class GroupedBinder(QueryExpressionBinder):
 
     # -- the plan ----------------------------------------------------------------------------------------------
 
-    def finish(self, node: LogicalNode) -> LogicalNode:
+    def finish(self, node: LogicalNode) -> Aggregate:
         """The aggregation of a relation."""
         arguments = (
             column.name if isinstance(column, InputRef) else "$f" for column in self._columns[len(self._keys) :]

@@ -1,4 +1,4 @@
-"""Hints after SELECT that are about its joins: STATE_TTL and LOOKUP."""
+"""Hints after SELECT: STATE_TTL and LOOKUP of its tables, and the UID of its operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from firesteel.table.connector.lookups import DEFAULT_LOOKUP, LookupOptions
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.hints import Hint
 
-__all__ = ["NO_HINTS", "JoinHints"]
+__all__ = ["NO_HINTS", "JoinHints", "uid_of"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class JoinHints:
     """What hints say of the tables of a FROM clause, by their names or aliases."""
 
     state_ttl_ms: dict[str, int] = field(default_factory=dict)
-    """How long a join keeps rows of a table."""
+    """How long a join keeps rows of a table, or an aggregation groups of one."""
     lookups: dict[str, LookupOptions] = field(default_factory=dict)
 
     @staticmethod
@@ -61,3 +61,14 @@ class JoinHints:
 
 
 NO_HINTS = JoinHints()
+
+
+def uid_of(hints: Sequence[Hint]) -> str | None:
+    """The name that a UID hint gives the operators of a query, for savepoints."""
+    found = [hint for hint in hints if hint.name == "UID"]
+    if not found:
+        return None
+    arguments = [argument for hint in found for argument in hint.arguments]
+    if len(found) > 1 or len(arguments) != 1 or found[0].options or not arguments[0]:
+        raise ValidationError("Invalid UID hint: it has one name, as in UID('orders').")
+    return arguments[0]

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.from_clause import FromClause, FromClauseBinder, ResolveTable, renamed
-from firesteel.table.binder.join_hints import JoinHints
+from firesteel.table.binder.join_hints import JoinHints, uid_of
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.select import Rows, SelectBinder, sort_key, sort_ordinal
@@ -22,6 +22,7 @@ from firesteel.table.inference.families import is_null
 from firesteel.table.parser import nodes
 from firesteel.table.parser.hints import hints_of_query
 from firesteel.table.plan.nodes import LogicalNode, Project, SetKind, SetOperation, Sort, Values
+from firesteel.table.plan.streaming import NamedQuery
 from firesteel.types.logical import LogicalType, RowType
 
 __all__ = ["QueryBinder"]
@@ -100,14 +101,18 @@ class QueryBinder:
 
     def _select(self, select: exp.Select, order: Sequence[exp.Ordered], outer: QueryScope | None) -> Rows:
         from_ = select.args.get("from_")
+        hints = JoinHints.of(hints_of_query(select))
         if from_ is None:
+            hints.check(())
             one_row = Values(RowType([], nullable=False), ((),))
             source = FromClause(one_row, QueryScope((), outer))
         else:
-            hints = JoinHints.of(hints_of_query(select))
             tables = FromClauseBinder(self._resolve, self.bind, self._binder, outer, self._sql, hints)
             source = tables.bind_all(from_.this, select.args.get("joins") or ())
-        return SelectBinder(select, source, self._binder(source.scope)).bind(order)
+        binder = SelectBinder(select, source, self._binder(source.scope), hints.ttl_ms(source.name))
+        rows = binder.bind(order)
+        uid = uid_of(hints_of_query(select))
+        return rows if uid is None else rows._replace(node=NamedQuery(rows.node, uid))
 
     def _binder(self, scope: QueryScope) -> QueryExpressionBinder:
         return QueryExpressionBinder(scope, self.bind, self._sql, self._session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -34,10 +35,14 @@ class Rows(NamedTuple):
 class SelectBinder:
     """Binds one SELECT over the relation of its FROM clause."""
 
-    def __init__(self, select: exp.Select, source: FromClause, rows: QueryExpressionBinder) -> None:
+    def __init__(
+        self, select: exp.Select, source: FromClause, rows: QueryExpressionBinder, state_ttl_ms: int | None = None
+    ) -> None:
+        """``state_ttl_ms`` is how long groups are kept, if a hint says so."""
         self._select = select
         self._source = source
         self._rows = rows
+        self._state_ttl_ms = state_ttl_ms
 
     def bind(self, order: Sequence[exp.Ordered]) -> Rows:
         """The rows of the SELECT, with the columns by which they are sorted."""
@@ -68,7 +73,7 @@ class SelectBinder:
         chosen = [] if qualify is None else [self._qualify(parts[-1], binder)]
         condition = None if having is None else inner.bind_condition(having.this, "HAVING")
         if isinstance(inner, GroupedBinder):
-            node = inner.finish(node)
+            node = replace(inner.finish(node), state_ttl_ms=self._state_ttl_ms)
         if condition is not None:
             node = Filter(node, condition)
         if over is not None:
@@ -81,7 +86,7 @@ class SelectBinder:
         if select.args.get("distinct") is not None:
             if hidden:
                 raise ValidationError(f"Expression '{hidden[0]}' is not in the select clause.")
-            node = Aggregate(node, tuple(range(len(expressions))))
+            node = Aggregate(node, tuple(range(len(expressions))), state_ttl_ms=self._state_ttl_ms)
         return Rows(node, len(expressions), keys)
 
     def _qualify(self, node: exp.Expression, binder: QueryExpressionBinder) -> Expression:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.config.configuration import Configuration
+from firesteel.config.option import ConfigOptions
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.sink import DynamicTableSink
@@ -16,7 +17,15 @@ from firesteel.table.connector.source import DynamicTableSource
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import RowType
 
-__all__ = ["BUILT_IN", "DynamicTableFactory", "FactoryContext", "check_options", "find_factory", "register_factory"]
+__all__ = [
+    "BUILT_IN",
+    "WATERMARK_EMIT_STRATEGY",
+    "DynamicTableFactory",
+    "FactoryContext",
+    "check_options",
+    "find_factory",
+    "register_factory",
+]
 
 BUILT_IN: dict[str, str] = {
     "blackhole": "firesteel.table.connectors.blackhole",
@@ -31,6 +40,13 @@ BUILT_IN: dict[str, str] = {
 }
 """The module of each connector; its ``FACTORY`` is the factory."""
 
+WATERMARK_EMIT_STRATEGY = (
+    ConfigOptions.key("scan.watermark.emit.strategy")
+    .choice_type("on-event", "on-periodic")
+    .default_value("on-periodic")
+)
+"""An option that tables of all connectors may have, for watermarks that sources emit."""
+
 _registered: dict[str, DynamicTableFactory] = {}
 
 
@@ -41,7 +57,7 @@ class FactoryContext:
     identifier: ObjectIdentifier
     schema: ResolvedSchema
     options: Mapping[str, str]
-    """All options of the table, hints included, without ``connector``."""
+    """All options of the table, hints included, without those that all connectors have."""
     partition_keys: tuple[str, ...] = ()
     configuration: Configuration = field(default_factory=Configuration)
     is_temporary: bool = False

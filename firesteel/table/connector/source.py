@@ -43,6 +43,10 @@ class ScanTableSource(DynamicTableSource):
 
     supports_watermark_push_down = False
     """Whether its reader generates the watermarks, of each split apart."""
+    emits_watermarks_periodically = False
+    """Whether the reader emits watermarks once in an interval unless asked otherwise, not between rows."""
+    belongs_to_program = False
+    """Whether its operators are those of the program, which gives them their names."""
     filters_before_watermarks = False
     """Whether conditions may be pushed into it although its watermarks then come from the rows that are left."""
 

@@ -261,6 +261,8 @@ class Aggregate(SingleInput):
     grouping: tuple[int, ...]
     calls: tuple[AggregateCall, ...] = ()
     grouping_sets: tuple[tuple[int, ...], ...] | None = None
+    state_ttl_ms: int | None = None
+    """How long groups are kept after their last change, if a STATE_TTL hint says so."""
 
     @cached_property
     def _type(self) -> RowType:
@@ -302,6 +304,8 @@ class Aggregate(SingleInput):
             groups = ", ".join("(" + ", ".join(names[index] for index in group) + ")" for group in self.grouping_sets)
             parts.append(f"groupingSets=[{groups}]")
         parts += (f"{call.name}=[{call.describe(names)}]" for call in self.calls)
+        if self.state_ttl_ms is not None:
+            parts.append(f"stateTtlHints=[{self.state_ttl_ms} ms]")
         return f"Aggregate({', '.join(parts)})"
 
 

@@ -1,4 +1,4 @@
-"""The nodes of streaming plans that queries do not name: Calc, watermarks, sinks."""
+"""The nodes of streaming plans that queries do not name: Calc, watermarks, sinks and what is before them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.sink import DynamicTableSink
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, walk
-from firesteel.table.plan.nodes import ChangeKeeping, Projection, SingleInput
+from firesteel.table.plan.nodes import ChangeKeeping, Keys, LogicalNode, Projection, SingleInput
 from firesteel.types.logical import RowType
 
-__all__ = ["Calc", "Sink", "WatermarkAssigner"]
+__all__ = ["Calc", "FinalRows", "NamedQuery", "Sink", "WatermarkAssigner", "inputs_of", "uid_below"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class WatermarkAssigner(ChangeKeeping):
     """The columns of the input; the rowtime column is a time attribute."""
     rowtime: int
     watermark: Expression
+    on_event: bool = False
+    """Whether each row emits its watermark (``scan.watermark.emit.strategy``)."""
 
     @property
     def row_type(self) -> RowType:
@@ -94,3 +96,39 @@ class Sink(SingleInput):
 def inputs_of(expressions: Sequence[Expression]) -> list[int]:
     """The columns to which expressions refer, ascending."""
     return sorted({part.index for one in expressions for part in walk(one) if isinstance(part, InputRef)})
+
+
+@dataclass(frozen=True)
+class FinalRows(SingleInput):
+    """The rows that are left of a changelog when its input has ended."""
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return ChangelogMode.insert_only()
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return False, (True,)
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        return inputs[0]
+
+    def describe(self) -> str:
+        return f"FinalRows(select=[{', '.join(self.row_type.field_names)}])"
+
+
+@dataclass(frozen=True)
+class NamedQuery(ChangeKeeping):
+    """The rows of a query with a UID hint. Rules do not move anything across it."""
+
+    uid: str
+
+    def describe(self) -> str:
+        return f"NamedQuery(uid=[{self.uid}])"
+
+
+def uid_below(node: LogicalNode) -> str | None:
+    """The name of the query whose rows a sink gets."""
+    while not isinstance(node, NamedQuery):
+        if not isinstance(node, SingleInput):
+            return None
+        node = node.input
+    return node.uid

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from firesteel.common.types import RowKind
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.plan.joins import KeyedJoin
 from firesteel.table.plan.nodes import AggregateCall, Keys, LogicalNode, SingleInput, SortKey
@@ -14,7 +15,7 @@ from firesteel.table.plan.time_attributes import is_proctime
 from firesteel.table.plan.window_kinds import SessionWindow, Window
 from firesteel.types.logical import BigIntType, LogicalType, RowField, RowType, TimestampType
 
-__all__ = ["WindowAggregate", "WindowColumn", "WindowJoin", "WindowRank", "WindowTableFunction"]
+__all__ = ["EmitStrategy", "WindowAggregate", "WindowColumn", "WindowJoin", "WindowRank", "WindowTableFunction"]
 
 TIMESTAMP = TimestampType(3, nullable=False)
 
@@ -32,6 +33,23 @@ class WindowColumn(Enum):
 
 
 @dataclass(frozen=True)
+class EmitStrategy:
+    """When a window has results besides the one at its end. Times in milliseconds; 0 is with each row."""
+
+    early_ms: int | None = None
+    """How often before it ends; None for never."""
+    late_ms: int | None = None
+    """How often after it has ended, for late rows."""
+    lateness_ms: int = 0
+    """How late rows may be."""
+
+    def __str__(self) -> str:
+        parts = [] if self.early_ms is None else [f"early delay {self.early_ms} millisecond"]
+        parts += [] if self.late_ms is None else [f"late delay {self.late_ms} millisecond"]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
 class WindowTableFunction(SingleInput):
     """Each row once for each window that it belongs to, with the columns of the window at the end."""
 
@@ -45,6 +63,8 @@ class WindowTableFunction(SingleInput):
     """Whether it stands for a function in GROUP BY, where the time of a window is nullable."""
     is_bounded: bool = False
     """Whether the windows are those of a batch, where the time may be any timestamp."""
+    emit: EmitStrategy | None = None
+    """When a group window has results before and after its end."""
 
     @property
     def time_type(self) -> LogicalType:
@@ -100,6 +120,7 @@ class WindowAggregate(SingleInput):
     start: int | None = None
     end: int | None = None
     is_bounded: bool = False
+    emit: EmitStrategy | None = None
 
     @cached_property
     def _type(self) -> RowType:
@@ -127,7 +148,14 @@ class WindowAggregate(SingleInput):
         return self.end is not None
 
     def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
-        return ChangelogMode.insert_only()
+        if self.emit is None:
+            return ChangelogMode.insert_only()
+        if inputs[0].is_insert_only:
+            return ChangelogMode.of(ChangelogMode.all().kinds - {RowKind.DELETE})
+        return ChangelogMode.all()
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return before_wanted and self.emit is not None, (True,)
 
     def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
         return frozenset({frozenset(range(len(self.grouping)))})
@@ -144,6 +172,8 @@ class WindowAggregate(SingleInput):
             assert self.time is not None
             parts.append(f"window=[{self.window}, time_col=[{names[self.time]}]]")
         parts += (f"{call.name}=[{call.describe(names)}]" for call in self.calls)
+        if self.emit is not None:
+            parts.append(f"emit=[{self.emit}]")
         return f"WindowAggregate({', '.join(parts)})"
 
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from firesteel.table.plan.nodes import Aggregate, Join, JoinKind, LogicalNode, SetKind, SetOperation, Sort, TableScan
 from firesteel.table.plan.rewriting import moved_inputs
-from firesteel.table.plan.streaming import Calc, Sink, WatermarkAssigner, inputs_of
+from firesteel.table.plan.streaming import Calc, NamedQuery, Sink, WatermarkAssigner, inputs_of
 from firesteel.table.rules.references import references
 from firesteel.types.logical import CharType, LogicalType, RowType, VarBinaryType, VarCharType
 
@@ -112,7 +112,8 @@ def _watermarks(node: WatermarkAssigner, needed: frozenset[int]) -> Pruned:
     for old, new in places.items():
         fields[new] = node.type.fields[old]
     row_type = RowType([own or part for own, part in zip(fields, below.row_type.fields, strict=True)], nullable=False)
-    return WatermarkAssigner(below, row_type, places[node.rowtime], moved_inputs(node.watermark, places)), places
+    watermark = moved_inputs(node.watermark, places)
+    return replace(node, input=below, type=row_type, rowtime=places[node.rowtime], watermark=watermark), places
 
 
 @prunes(SetOperation)
@@ -166,6 +167,7 @@ def _aggregate(node: Aggregate, needed: frozenset[int]) -> Pruned:
         None
         if node.grouping_sets is None
         else tuple(tuple(places[index] for index in group) for group in node.grouping_sets),
+        node.state_ttl_ms,
     )
     kept = [*range(first), *(index for index, call in enumerate(node.calls, first) if call in calls)]
     if node.grouping_sets is not None:
@@ -185,6 +187,12 @@ def _join(node: Join, needed: frozenset[int]) -> Pruned:
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
         return joined, left_places
     return joined, places
+
+
+@prunes(NamedQuery)
+def _named_query(node: NamedQuery, needed: frozenset[int]) -> Pruned:
+    below, places = prune(node.input, needed)
+    return replace(node, input=below), places
 
 
 @prunes(Sink)

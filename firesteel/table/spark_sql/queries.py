@@ -24,7 +24,7 @@ from firesteel.table.plan.nodes import (
 )
 from firesteel.table.plan.over import Over
 from firesteel.table.plan.rewriting import named_inputs
-from firesteel.table.plan.streaming import WatermarkAssigner
+from firesteel.table.plan.streaming import NamedQuery, WatermarkAssigner
 from firesteel.table.plan.subqueries import Exists, InSubquery, OuterRef, ScalarSubquery, Subquery
 from firesteel.table.plan.windows import WindowTableFunction
 from firesteel.table.spark_sql.aggregates import aggregate_text
@@ -63,8 +63,8 @@ class SparkQueryPrinter:
         match node:
             case TableScan():
                 return f"SELECT {self._columns(node)} FROM {self._view_of(node)}"
-            case WatermarkAssigner():
-                # bounded queries have no watermarks
+            case WatermarkAssigner() | NamedQuery():
+                # bounded queries have no watermarks, and no savepoints
                 return self.print(node.input)
             case Values():
                 return self._values(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firesteel.config.table_options import AGG_PHASE_STRATEGY, IDLE_STATE_RETENTION, MINI_BATCH_ENABLED
+from firesteel.config.table_options import AGG_PHASE_STRATEGY, MINI_BATCH_ENABLED
 from firesteel.runtime.operators.columns.calc import CalcSpec
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import InputRef
@@ -25,10 +25,10 @@ def aggregate(node: Aggregate, translator: Translator) -> Columns:
     stream = translator.translate(node.input)
     spec = _spec(node, translator)
     if node.grouping_sets is None:
-        return _grouped(stream, spec, translator)
+        return _grouped(stream, spec, node, translator)
     expand = _expand(node)
     expanded = _expanded_spec(node, spec, expand)
-    grouped = _grouped(translator.apply(stream, "Expand", expand), expanded, translator)
+    grouped = _grouped(translator.apply(stream, "Expand", expand), expanded, node, translator)
     return _with_id_last(grouped, node, expanded, translator)
 
 
@@ -42,23 +42,24 @@ def _spec(node: Aggregate, translator: Translator) -> GroupAggregateSpec:
         generate_update_before=translator.traits(node).emits_update_before,
         consumes_retractions=not below.is_insert_only,
         per_row=not configuration.get(MINI_BATCH_ENABLED),
-        ttl_ms=configuration.get(IDLE_STATE_RETENTION).to_millis(),
+        ttl_ms=translator.state_ttl_ms if node.state_ttl_ms is None else node.state_ttl_ms,
         session=translator.session,
     )
 
 
-def _grouped(stream: Columns, spec: GroupAggregateSpec, translator: Translator) -> Columns:
+def _grouped(stream: Columns, spec: GroupAggregateSpec, node: Aggregate, translator: Translator) -> Columns:
     # without grouping columns there is one key
     is_single = not spec.grouping
     if not _has_local_phase(spec, translator):
-        return translator.apply(translator.keyed(stream, spec.key_columns), "GroupAggregate", spec, is_single=is_single)
+        keyed = translator.keyed(stream, spec.key_columns)
+        return translator.apply(keyed, "GroupAggregate", spec, is_single=is_single, state_of=node)
     local = LocalGroupAggregateSpec(spec.input_type, spec.grouping, spec.calls, spec.consumes_retractions, spec.session)
     merged = GlobalGroupAggregateSpec(
         **{name: getattr(spec, name) for name in spec.__dataclass_fields__}  # the same in all respects
     )
     partial = translator.apply(stream, "LocalGroupAggregate", local)
     keyed = translator.keyed(partial, merged.key_columns)
-    return translator.apply(keyed, "GlobalGroupAggregate", merged, is_single=is_single)
+    return translator.apply(keyed, "GlobalGroupAggregate", merged, is_single=is_single, state_of=node)
 
 
 def _has_local_phase(spec: GroupAggregateSpec, translator: Translator) -> bool:

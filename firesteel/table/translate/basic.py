@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from firesteel.common.watermark_strategy import WatermarkStrategy
@@ -19,13 +20,14 @@ from firesteel.table.plan.nodes import SetKind, SetOperation, TableScan, Values
 from firesteel.table.plan.rewriting import inlined, moved_inputs
 from firesteel.table.plan.streaming import Calc, Sink, WatermarkAssigner, inputs_of
 from firesteel.table.rules.references import references
-from firesteel.table.runtime.operators.calc import (
-    ConditionFunction,
-    LatestWatermark,
-    ProjectionFunction,
-    WatermarkExpression,
-)
+from firesteel.table.runtime.operators.calc import ConditionFunction, ProjectionFunction
 from firesteel.table.runtime.operators.ranks.upserts import DropUpdateBeforeSpec
+from firesteel.table.runtime.operators.watermarks import (
+    LatestWatermark,
+    RowWatermarks,
+    WatermarkExpression,
+    WatermarkOfRows,
+)
 from firesteel.table.translate.translator import Columns, Translator, translates
 from firesteel.types.logical import LogicalType, RowType, TimestampKind
 
@@ -51,7 +53,11 @@ def _scan(node: TableScan, translator: Translator, strategy: WatermarkStrategy |
     if node.source is None:
         raise ValidationError(f"{node.identifier.as_summary_string()} has no source that can be read as a stream.")
     name = f"Source: {node.identifier.object_name}"
-    return node.source.create_stream(ScanContext(translator.environment, name, strategy))
+    stream: Columns = node.source.create_stream(ScanContext(translator.environment, name, strategy))
+    if not node.source.belongs_to_program:
+        for operator in stream._transformation.transitive_predecessors():
+            translator.identify(operator, f"Source-{node.identifier.as_summary_string()}", None)
+    return stream
 
 
 @translates(Values)
@@ -96,19 +102,31 @@ def watermarks(node: WatermarkAssigner, translator: Translator) -> Columns:
     computed = below.expressions if isinstance(below, Calc) and below.condition is None else None
     scan_node = below if computed is None else below.inputs()[0]
     source = scan_node.source if isinstance(scan_node, TableScan) else None
+    rowtime: Expression = references(below)[node.rowtime]
     if source is None or not source.supports_watermark_push_down:
-        spec = ColumnWatermarksSpec(_strategy(node.watermark, translator))
-        return translator.apply(translator.translate(below), "WatermarkAssigner", spec)
+        spec = ColumnWatermarksSpec(_strategy(node, node.watermark, rowtime, translator))
+        return translator.apply(translator.translate(below), "WatermarkAssigner", spec, state_of=node)
     expressions: Sequence[Expression] = references(below) if computed is None else computed
-    strategy = _strategy(inlined(node.watermark, expressions), translator)
-    stream = _scan(scan_node, translator, strategy)  # type: ignore[arg-type]
+    watermark, rowtime = inlined(node.watermark, expressions), expressions[node.rowtime]
+    is_periodic = source.emits_watermarks_periodically and not node.on_event
+    stream = _scan(scan_node, translator, _strategy(node, watermark, rowtime, translator, is_periodic))  # type: ignore[arg-type]
     projection = ProjectionFunction(expressions, node.row_type, translator.session)
     return translator.apply(stream, "Calc", CalcSpec(projection, None, node.rowtime))
 
 
-def _strategy(watermark: Expression, translator: Translator) -> WatermarkStrategy:
-    strategy = WatermarkStrategy.for_generator(LatestWatermark)
-    return strategy.with_timestamp_assigner(WatermarkExpression(watermark, translator.session))
+def _strategy(
+    node: WatermarkAssigner,
+    watermark: Expression,
+    rowtime: Expression,
+    translator: Translator,
+    is_periodic: bool = False,
+) -> WatermarkStrategy:
+    if is_periodic:
+        strategy = WatermarkStrategy.for_generator(LatestWatermark)
+        return strategy.with_timestamp_assigner(WatermarkExpression(watermark, translator.session))
+    interval = 0 if node.on_event else translator.environment.get_config().get_auto_watermark_interval()
+    strategy = WatermarkStrategy.for_generator(partial(RowWatermarks, interval))
+    return strategy.with_timestamp_assigner(WatermarkOfRows(watermark, rowtime, translator.session))
 
 
 @translates(Sink)
@@ -121,6 +139,8 @@ def sink(node: Sink, translator: Translator) -> Any:
     if not translator.traits(node.input).mode.is_insert_only and not node.accepts_update_before:
         stream = translator.apply(stream, "DropUpdateBefore", DropUpdateBeforeSpec())
     written = node.sink.consume(stream, context)
+    if node.identifier is not None and written._transformation is not stream._transformation:
+        translator.identify(written._transformation, f"Sink-{node.identifier.as_summary_string()}", None)
     parallelism = parallelism_of(stream._transformation)
     if parallelism is not None and written._transformation.parallelism is None:
         # changes of a row must not overtake each other on the way

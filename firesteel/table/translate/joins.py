@@ -131,4 +131,4 @@ def _by_keys(
     """The stream of an operator over both sides by their keys."""
     left = translator.keyed(translator.translate(node.left), node.left_keys)
     right = translator.keyed(translator.translate(node.right), node.right_keys)
-    return translator.connect(left, right, name, spec)
+    return translator.connect(left, right, name, spec, node)

@@ -26,7 +26,7 @@ def over(node: Over, translator: Translator) -> Columns:
     spec = make(group, row_type, node.row_type, rowtime, ttl_ms, translator.session)
     spec.calls()
     keyed = translator.keyed(translator.translate(node.input), group.partition)
-    return translator.apply(keyed, "OverAggregate", spec, is_single=not group.partition)
+    return translator.apply(keyed, "OverAggregate", spec, is_single=not group.partition, state_of=node)
 
 
 def _check(node: Over) -> bool:
@@ -61,4 +61,4 @@ def temporal_sort(node: TemporalSort, translator: Translator) -> Columns:
     type_ = node.row_type.fields[node.order[0].index].type
     spec = TemporalSortSpec(node.row_type, node.order, is_rowtime(type_), rowtime_of(node.row_type))
     keyed = translator.keyed(translator.translate(node.input), ())
-    return translator.apply(keyed, "TemporalSort", spec, is_single=True)
+    return translator.apply(keyed, "TemporalSort", spec, is_single=True, state_of=node)

@@ -26,7 +26,7 @@ def rank(node: Rank, translator: Translator) -> Columns:
     """The operator that does least for the changelog of the input."""
     keyed = translator.keyed(translator.translate(node.input), node.partition)
     name = node.describe().split("(")[0]
-    return translator.apply(keyed, name, _spec(node, translator), is_single=not node.partition)
+    return translator.apply(keyed, name, _spec(node, translator), is_single=not node.partition, state_of=node)
 
 
 def _spec(node: Rank, translator: Translator) -> Any:
@@ -84,11 +84,13 @@ def changelog_normalize(node: ChangelogNormalize, translator: Translator) -> Col
         rowtime_of(node.row_type),
         translator.state_ttl_ms,
     )
-    return translator.apply(translator.keyed(translator.translate(node.input), node.key), "ChangelogNormalize", spec)
+    keyed = translator.keyed(translator.translate(node.input), node.key)
+    return translator.apply(keyed, "ChangelogNormalize", spec, state_of=node)
 
 
 @translates(UpsertMaterialize)
 def upsert_materialize(node: UpsertMaterialize, translator: Translator) -> Columns:
     """The rows of each key."""
     spec = UpsertMaterializeSpec(node.key, node.row_type, rowtime_of(node.row_type), translator.state_ttl_ms)
-    return translator.apply(translator.keyed(translator.translate(node.input), node.key), "UpsertMaterialize", spec)
+    keyed = translator.keyed(translator.translate(node.input), node.key)
+    return translator.apply(keyed, "UpsertMaterialize", spec, state_of=node)

@@ -9,15 +9,17 @@ from firesteel.config.configuration import Configuration
 from firesteel.config.table_options import IDLE_STATE_RETENTION, MINI_BATCH_ENABLED
 from firesteel.datastream.data_stream import DataStream, parallelism_of
 from firesteel.datastream.streams.keyed_stream import KeyedStream
-from firesteel.graph.transformation import TwoInputTransformation
+from firesteel.graph.transformation import PartitionTransformation, TwoInputTransformation
 from firesteel.runtime.columns.keys import ColumnKeySelector
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.partitioner import KeyGroupPartitioner
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.plan.streaming import NamedQuery, Sink, uid_below
 from firesteel.table.plan.time_joins import TemporalJoin
 from firesteel.table.plan.traits import Traits, infer_traits
+from firesteel.table.translate.signatures import signature_of
 
 if TYPE_CHECKING:
     from firesteel.datastream import StreamExecutionEnvironment
@@ -60,6 +62,8 @@ class Translator:
             below for node in self._traits if isinstance(node, TemporalJoin) for below in _below(node.right)
         }
         self._done: dict[LogicalNode, Any] = {}
+        self._query_uid: str | None = None
+        """The UID hint of the query whose operators are made."""
         self.has_keys = False
         """Whether rows are exchanged by key."""
 
@@ -69,9 +73,30 @@ class Translator:
             function = _TRANSLATIONS.get(type(node))
             if function is None:
                 raise ValidationError(f"{type(node).__name__} is not supported in streaming queries yet.")
+            around, self._query_uid = self._query_uid, self._uid_within(node)
             self._done[node] = stream = function(node, self)
+            self._query_uid = around
             self._describe(node, stream)
         return self._done[node]
+
+    def _uid_within(self, node: LogicalNode) -> str | None:
+        if isinstance(node, NamedQuery):
+            return node.uid
+        return uid_below(node) if isinstance(node, Sink) else self._query_uid
+
+    def identify(self, operator: Any, name: str, node: LogicalNode | None) -> None:
+        """Gives an operator the uid by which savepoints know it; ``node`` is what it computes.
+
+        Without a UID hint the uid depends on what the node computes, so state is never restored into an operator that
+        computes something else. With a hint it depends on the types of columns and the functions only.
+        """
+        if operator.uid is not None or isinstance(operator, PartitionTransformation):
+            return
+        uid = f"{name}-{'' if node is None else signature_of(node, is_named=self._query_uid is not None)}"
+        if self._query_uid is not None:
+            uid = f"{self._query_uid}/{uid}"
+        self.environment._query_operators[uid] += 1
+        operator.uid = f"{uid}-{self.environment._query_operators[uid]}"
 
     @staticmethod
     def _describe(node: LogicalNode, stream: Any) -> None:
@@ -109,19 +134,29 @@ class Translator:
         partition = stream._partition(KeyGroupPartitioner(selector))
         return KeyedStream(self.environment, partition, selector, None, stream)  # type: ignore[arg-type]
 
-    def apply(self, stream: Columns, name: str, spec: OperatorSpec, *, is_single: bool = False) -> Columns:
-        """The stream of an operator over a stream; a single one has one subtask.
+    def apply(
+        self,
+        stream: Columns,
+        name: str,
+        spec: OperatorSpec,
+        *,
+        is_single: bool = False,
+        state_of: LogicalNode | None = None,
+    ) -> Columns:
+        """The stream of an operator over a stream; a single one has one subtask, one with state that of a node.
 
         Rows stay where they are unless the stream is keyed: changes of a row must not overtake each other.
         """
         applied = stream._transform(name, spec, None)
+        if state_of is not None:
+            self.identify(applied._transformation, type(state_of).__name__, state_of)
         if is_single:
             return applied.force_non_parallel()
         parallelism = None if isinstance(stream, KeyedStream) else parallelism_of(stream._transformation)
         return applied if parallelism is None else applied.set_parallelism(parallelism)
 
-    def connect(self, left: Columns, right: Columns, name: str, spec: OperatorSpec) -> Columns:
-        """The stream of an operator over two streams, which are both keyed or both not."""
+    def connect(self, left: Columns, right: Columns, name: str, spec: OperatorSpec, node: LogicalNode) -> Columns:
+        """The stream of the operator of a node over two streams, which are both keyed or both not."""
         transformation = TwoInputTransformation(
             left._transformation,
             right._transformation,
@@ -130,6 +165,7 @@ class Translator:
             name=name,
         )
         self.environment._add_operator(transformation)
+        self.identify(transformation, type(node).__name__, node)
         return DataStream(self.environment, transformation)
 
 

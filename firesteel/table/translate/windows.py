@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from firesteel.config.table_options import EARLY_FIRE_ENABLED, LATE_FIRE_ENABLED
 from firesteel.runtime.model.operator_spec import OperatorSpec
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.joins import TRUE
 from firesteel.table.plan.nodes import Join, JoinKind
 from firesteel.table.plan.window_kinds import AlignedWindow, SessionWindow
-from firesteel.table.plan.windows import WindowAggregate, WindowJoin, WindowRank, WindowTableFunction
+from firesteel.table.plan.windows import EmitStrategy, WindowAggregate, WindowJoin, WindowRank, WindowTableFunction
 from firesteel.table.runtime.operators.windows.aggregate import WindowAggregateSpec
+from firesteel.table.runtime.operators.windows.emitting import EmittingWindowAggregateSpec
 from firesteel.table.runtime.operators.windows.join import WindowJoinSide, WindowJoinSpec
 from firesteel.table.runtime.operators.windows.rank import WindowRankSpec
 from firesteel.table.runtime.operators.windows.session_operator import SessionAggregateSpec, SessionTableFunctionSpec
@@ -43,13 +42,14 @@ def table_function(node: WindowTableFunction, translator: Translator) -> Columns
 @translates(WindowAggregate)
 def aggregate(node: WindowAggregate, translator: Translator) -> Columns:
     """Results of windows."""
-    _check_options(translator)
     retracts = not translator.traits(node.input).mode.is_insert_only
     if isinstance(node.window, SessionWindow):
         assert node.time is not None
         create = partial(SessionAggregateSpec, grouping=node.grouping, calls=node.calls, retracts=retracts)
         return _sessions(node, translator, node.keys, node.time, create)
     assert isinstance(node.window, AlignedWindow)
+    if node.emit is not None:
+        return _emitting(node, node.window, node.emit, retracts, translator)
     spec = WindowAggregateSpec(
         node.window,
         node.input.row_type,
@@ -64,16 +64,31 @@ def aggregate(node: WindowAggregate, translator: Translator) -> Columns:
         rowtime_of(node.row_type),
     )
     stream = translator.keyed(translator.translate(node.input), spec.keys)
-    return translator.apply(stream, "WindowAggregate", spec)
+    return translator.apply(stream, "WindowAggregate", spec, state_of=node)
 
 
-def _check_options(translator: Translator) -> None:
-    for option in (EARLY_FIRE_ENABLED, LATE_FIRE_ENABLED):
-        if translator.configuration.get(option):
-            raise ValidationError(
-                f"'{option.key}' is not supported: windows have results once, when they end.",
-                hint="Remove the option, or group by the time without a window.",
-            )
+def _emitting(
+    node: WindowAggregate, window: AlignedWindow, emit: EmitStrategy, retracts: bool, translator: Translator
+) -> Columns:
+    """Results of windows that change."""
+    assert node.time is not None
+    spec = EmittingWindowAggregateSpec(
+        window,
+        emit,
+        node.input.row_type,
+        node.row_type,
+        node.time_type,
+        node.grouping,
+        node.calls,
+        node.time,
+        retracts,
+        translator.traits(node).emits_update_before,
+        translator.is_per_row,
+        translator.session,
+        rowtime_of(node.row_type),
+    )
+    stream = translator.keyed(translator.translate(node.input), spec.keys)
+    return translator.apply(stream, "GroupWindowAggregate", spec, is_single=not spec.keys, state_of=node)
 
 
 def _sessions(
@@ -95,7 +110,7 @@ def _sessions(
         rowtime=rowtime_of(node.row_type),
     )
     stream = translator.keyed(translator.translate(node.input), keys)
-    return translator.apply(stream, type(node).__name__, spec)
+    return translator.apply(stream, type(node).__name__, spec, state_of=node)
 
 
 @translates(WindowJoin)
@@ -118,7 +133,7 @@ def join(node: WindowJoin, translator: Translator) -> Columns:
     )
     left = translator.keyed(translator.translate(node.left), node.left_keys)
     right = translator.keyed(translator.translate(node.right), node.right_keys)
-    return translator.connect(left, right, "WindowJoin", spec)
+    return translator.connect(left, right, "WindowJoin", spec, node)
 
 
 @translates(WindowRank)
@@ -139,4 +154,4 @@ def rank(node: WindowRank, translator: Translator) -> Columns:
         rowtime_of(node.row_type),
     )
     stream = translator.keyed(translator.translate(node.input), node.partition)
-    return translator.apply(stream, "WindowRank", spec)
+    return translator.apply(stream, "WindowRank", spec, state_of=node)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from firesteel.common import Row
 from firesteel.common.time import Duration
 from firesteel.common.types import RowKind
 from firesteel.config import checkpointing_options
 from firesteel.table import EnvironmentSettings, TableEnvironment
+from firesteel.table.expressions.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
 
@@ -25,12 +29,13 @@ def _environment() -> TableEnvironment:
 QUERY = "SELECT k, COUNT(*) AS c FROM numbers GROUP BY k"
 
 
-def test_a_query_goes_on_from_its_savepoint(tmp_path: Path) -> None:
+def _stopped(query: str, path: Path) -> tuple[dict[int, int], str]:
+    """Runs a query for a while: the counts that it has had, and the path of a savepoint."""
     environment = _environment()
     environment.get_config().get_configuration().set(
         checkpointing_options.CHECKPOINTING_INTERVAL, Duration.of_millis(50)
     )
-    result = environment.execute_sql(QUERY)
+    result = environment.execute_sql(query)
     client = result.get_job_client()
     assert client is not None
     counts: dict[int, int] = {}
@@ -38,15 +43,66 @@ def test_a_query_goes_on_from_its_savepoint(tmp_path: Path) -> None:
     while sum(counts.values()) < 30:
         row = next(rows)
         counts[row[0]] = row[1]
-    path = client.stop_with_savepoint(False, str(tmp_path)).result()
+    savepoint = client.stop_with_savepoint(False, str(path)).result()
     for row in rows:
         counts[row[0]] = row[1]
+    return counts, savepoint
 
+
+def _first_change(query: str, settings: dict[str, str]) -> Row:
     restored = _environment()
-    restored.get_config().set("execution.state-recovery.path", path)
-    result = restored.execute_sql(QUERY)
-    with result.collect() as rows:
-        row = next(rows)
+    for key, value in settings.items():
+        restored.get_config().set(key, value)
+    with restored.execute_sql(query).collect() as rows:
+        return next(rows)
+
+
+@pytest.mark.parametrize("key", ["execution.state-recovery.path", "execution.savepoint.path"])
+@pytest.mark.parametrize("parallelism", ["1", "3"])
+def test_a_query_goes_on_from_its_savepoint_at_another_parallelism(key: str, parallelism: str, tmp_path: Path) -> None:
+    counts, path = _stopped(QUERY, tmp_path)
+    row = _first_change(QUERY, {key: path, "parallelism.default": parallelism})
     # the first change takes back the count that its key had
     assert row.get_row_kind() is RowKind.UPDATE_BEFORE
     assert row[1] == counts[row[0]] > 1
+
+
+def test_operators_that_stay_the_same_keep_their_state_in_a_changed_statement(tmp_path: Path) -> None:
+    counts, path = _stopped(QUERY, tmp_path)
+    row = _first_change(
+        "SELECT k, c * 10 FROM (SELECT k, COUNT(*) AS c FROM numbers WHERE n > 0 GROUP BY k) WHERE k >= 0",
+        {"execution.state-recovery.path": path},
+    )
+    assert row.get_row_kind() is RowKind.UPDATE_BEFORE
+    assert row[1] == counts[row[0]] * 10
+
+
+def test_another_aggregation_does_not_get_the_state_of_the_old_one(tmp_path: Path) -> None:
+    _, path = _stopped(QUERY, tmp_path)
+    changed = "SELECT k, MAX(n) AS c FROM numbers GROUP BY k"
+    with pytest.raises(Exception, match=r"state of operator .*GroupAggregate.*no such operator") as failure:
+        _first_change(changed, {"execution.state-recovery.path": path})
+    assert "ignore-unclaimed-state" in str(failure.value)
+    settings = {"execution.state-recovery.path": path, "execution.state-recovery.ignore-unclaimed-state": "true"}
+    assert _first_change(changed, settings).get_row_kind() is RowKind.INSERT
+
+
+def test_a_uid_names_the_state_of_a_query(tmp_path: Path) -> None:
+    counts, path = _stopped("SELECT /*+ UID('counts') */ k, COUNT(*) AS c FROM numbers GROUP BY k", tmp_path)
+    row = _first_change(
+        "SELECT /*+ UID('counts') */ m, COUNT(*) AS d FROM (SELECT k AS m FROM numbers WHERE n > 0) GROUP BY m",
+        {"execution.state-recovery.path": path, "parallelism.default": "1"},
+    )
+    assert row.get_row_kind() is RowKind.UPDATE_BEFORE
+    assert row[1] == counts[row[0]]
+    with pytest.raises(Exception, match="no such operator"):
+        _first_change(
+            "SELECT /*+ UID('others') */ k, COUNT(*) AS c FROM numbers GROUP BY k",
+            {"execution.state-recovery.path": path},
+        )
+
+
+@pytest.mark.parametrize("hint", ["UID()", "UID('a', 'b')", "UID('a'='b')", "UID('a'), UID('b')", "UID('')"])
+def test_a_uid_is_one_name(hint: str) -> None:
+    with pytest.raises(ValidationError, match="UID"):
+        _environment().execute_sql(f"SELECT /*+ {hint} */ k FROM numbers")

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,35 @@ def test_insert(table_env: TableEnvironment, capfd: pytest.CaptureFixture[str]) 
     assert list(result.collect()) == [Row(-1)]
     assert result.get_resolved_schema().get_column_names() == ["default_catalog.default_database.target"]
     assert "bbbb" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT k, SUM(v) FROM t GROUP BY k", [["a", "5"], ["b", "2"], ["c", "4"]]),
+        (
+            "SELECT x.k, y.v FROM t AS x LEFT JOIN t AS y ON x.v + 2 = y.v",
+            [["a", ""], ["a", ""], ["b", "4"], ["b", "4"], ["c", ""]],
+        ),
+        ("SELECT k, v FROM t ORDER BY v DESC LIMIT 2", [["a", "4"], ["c", "4"]]),
+        ("SELECT k, COUNT(*) FROM t WHERE v > 9 GROUP BY k", []),
+        ("SELECT COUNT(*), 1 FROM t", [["4", "1"]]),
+    ],
+)
+def test_a_batch_writes_final_rows(
+    query: str, rows: list[list[str]], table_env: TableEnvironment, tmp_path: Path
+) -> None:
+    values = "(VALUES ('a', 1), ('b', 2), ('a', 4), ('c', 4)) AS v(k, v)"
+    table_env.get_config().set("execution.runtime-mode", "batch").set("execution.checkpointing.interval", "10 ms")
+    table_env.execute_sql(f"CREATE TEMPORARY VIEW t AS SELECT * FROM {values}")
+    table_env.execute_sql(
+        f"CREATE TABLE target (k STRING, v STRING) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/out', "
+        "'format' = 'csv', 'csv.null-literal' = '')"
+    )
+    names = "CAST(a AS STRING), CAST(b AS STRING)"
+    table_env.execute_sql(f"INSERT INTO target SELECT {names} FROM ({query}) AS x(a, b)").wait()
+    written = [line.split(",") for path in sorted(tmp_path.rglob("part-*")) for line in path.read_text().splitlines()]
+    assert sorted(written) == rows
 
 
 def test_views_keep_their_meaning_in_another_database(table_env: TableEnvironment) -> None:

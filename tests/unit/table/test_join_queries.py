@@ -145,6 +145,29 @@ def test_rows_are_joined_as_long_as_they_are_kept(hint: str, setting: str, resul
     assert found == results
 
 
+@pytest.mark.parametrize(
+    ("query", "setting", "is_kept"),
+    [
+        ("SELECT k, COUNT(*) FROM i GROUP BY k", "0 ms", True),
+        ("SELECT k, COUNT(*) FROM i GROUP BY k", "1 h", False),
+        ("SELECT /*+ STATE_TTL('i' = '1 h') */ k, COUNT(*) FROM i GROUP BY k", "0 ms", False),
+        ("SELECT /*+ STATE_TTL('x' = '3 h') */ k, COUNT(*) FROM i AS x GROUP BY k", "1 h", True),
+        ("SELECT /*+ STATE_TTL('x' = '0 ms') */ k, COUNT(*) FROM (SELECT k FROM i) AS x GROUP BY k", "1 h", True),
+        ("SELECT /*+ STATE_TTL('i' = '1 h') */ k, MAX(v) FROM i WHERE v > 0 GROUP BY CUBE (k)", "0 ms", False),
+        ("SELECT k, COUNT(*) FROM (SELECT /*+ STATE_TTL('i' = '1 h') */ k FROM i) GROUP BY k", "0 ms", True),
+    ],
+)
+def test_groups_are_kept_as_long_as_hints_and_options_say(query: str, setting: str, is_kept: bool) -> None:
+    clock = FakeClock()
+    harness = QueryHarness(query, TABLES, {"table.exec.state.ttl": setting}, clock)
+    harness.push("i", [("+I", (7, 1))])
+    harness.take()
+    clock.advance(3_600_001)
+    harness.push("i", [("+I", (7, 2))])
+    kinds = {kind for kind, _ in harness.take()}
+    assert kinds == ({"-U", "+U"} if is_kept else {"+I"})
+
+
 def test_a_join_that_keeps_all_rows_of_an_unbounded_table_is_a_warning() -> None:
     tables = {**TABLES, "i": replace(TABLES["i"], bounded=False)}
     with pytest.warns(FiresteelWarning, match=r"table\.exec\.state\.ttl"):
@@ -185,6 +208,8 @@ def test_a_deletion_ends_a_version() -> None:
         ("SELECT * FROM o JOIN keyed FOR SYSTEM_TIME AS OF o.ts AS v ON o.v = v.v", "must be included in the"),
         ("SELECT * FROM o JOIN i FOR SYSTEM_TIME AS OF o.ts ON o.k = i.k", "no row time attribute"),
         ("SELECT /*+ STATE_TTL('z' = '1 d') */ 1 FROM i JOIN j ON i.k = j.k", "cannot match the name of input tables"),
+        ("SELECT /*+ STATE_TTL('z' = '1 d') */ k, COUNT(*) FROM i GROUP BY k", "cannot match the name of input tables"),
+        ("SELECT /*+ STATE_TTL('i' = 'x') */ k, COUNT(*) FROM i GROUP BY k", "is not a duration"),
         ("SELECT /*+ LOOKUP('table'='c', 'x'='1') */ 1 FROM o JOIN c FOR SYSTEM_TIME AS OF o.p ON o.k = c.id", "'x'"),
         ("SELECT k FROM i WHERE v = 1 OR EXISTS (SELECT 1 FROM j WHERE i.k = j.k)", "EXISTS within another expression"),
         ("SELECT k, (SELECT v FROM j) FROM i", "no aggregation without GROUP BY"),

@@ -77,6 +77,7 @@ class KafkaTableSource(ScanTableSource):
     metadata_columns: tuple[tuple[str, str], ...] = ()
     is_upsert: bool = False
     supports_watermark_push_down = True
+    emits_watermarks_periodically = True
 
     @property
     def produced_type(self) -> RowType:

@@ -26,6 +26,7 @@ from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.session import Session
 from firesteel.table.parser import parse_query
+from firesteel.table.plan.emit_strategy import with_emit_strategy
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.table_config import TableConfig
 
@@ -92,7 +93,8 @@ class TableSession:
 
     def bind(self, query: exp.Expression, sql: str) -> LogicalNode:
         """The plan of a query."""
-        return QueryBinder(self.relation, sql, self.expression_session()).bind(query)
+        plan = QueryBinder(self.relation, sql, self.expression_session()).bind(query)
+        return with_emit_strategy(plan, self.configuration) if self.is_streaming else plan
 
     def relation(self, path: Sequence[str], options: tuple[tuple[str, str], ...] = ()) -> LogicalNode:
         """The plan of a table or view."""

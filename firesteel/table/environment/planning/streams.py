@@ -53,6 +53,7 @@ class DataStreamSource(ScanTableSource):
     """Whether records are single values instead of rows."""
     time_field: RowField | None = None
     """The column with the timestamps of the records."""
+    belongs_to_program = True
 
     @property
     def produced_type(self) -> RowType:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from firesteel.config import pipeline_options, table_options
+from firesteel.config import checkpointing_options, pipeline_options, table_options
 from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.table.catalog.columns import PhysicalColumn
@@ -21,8 +21,8 @@ from firesteel.table.environment.results.spark import from_dataframe, plan_for_s
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode, TableScan
+from firesteel.table.plan.streaming import FinalRows as FinalRowsNode
 from firesteel.table.plan.streaming import Sink
-from firesteel.table.plan.traits import infer_traits
 from firesteel.table.rules.optimizer import optimize, optimize_all
 from firesteel.table.runtime.operators.collect import CollectColumnsSpec
 from firesteel.table.spark_sql.queries import UnsupportedInSparkError
@@ -98,18 +98,15 @@ def dataframe_of(session: TableSession, plan: LogicalNode) -> Any:
 
 
 def _of_bounded(session: TableSession, sink: Sink) -> Sink:
-    """An INSERT in batch mode: its query runs on Spark if it can, else it must not update what it has written."""
+    """An INSERT in batch mode: its query runs on Spark if it can, else its rows are written when they are final."""
     query = sink.input.input if isinstance(sink.input, ConstraintEnforcer) else sink.input
     try:
         source = from_dataframe(session, plan_for_spark(session, query).dataframe())
-    except UnsupportedInSparkError as error:
-        mode = infer_traits([root := optimize(collecting(query))])[root.inputs()[0]].mode
-        if not mode.is_insert_only:
-            raise ValidationError(
-                f"A query with updates can be written in batch mode only if it runs as Spark SQL: {error}.",
-                hint="Use streaming mode.",
-            ) from error
-        return sink
+    except UnsupportedInSparkError:
+        final = FinalRowsNode(query)
+        if isinstance(sink.input, ConstraintEnforcer):
+            return replace(sink, input=replace(sink.input, input=final))
+        return replace(sink, input=final)
     source = replace(source, physical_type=query.row_type)
     scan: LogicalNode = TableScan(anonymous("DataFrame_Source"), query.row_type, (), source)
     if isinstance(sink.input, ConstraintEnforcer):
@@ -187,3 +184,5 @@ def _choose_runtime_mode(session: TableSession, translator: Translator) -> None:
     if not session.is_streaming:
         mode = "STREAMING" if translator.has_keys else "BATCH"
         translator.environment._configuration.set(pipeline_options.RUNTIME_MODE, mode)
+        # batches are not checkpointed: what fails starts again
+        translator.environment._configuration.remove_config(checkpointing_options.CHECKPOINTING_INTERVAL)

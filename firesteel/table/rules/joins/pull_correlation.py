@@ -97,7 +97,7 @@ def _aggregate(node: Aggregate) -> Pulled:
         grouping += [column for column in sorted(columns_of(condition)) if column not in grouping]
     # the new groups come after the columns that there were
     old, first = len(node.grouping), len(grouping)
-    aggregate = Aggregate(below.node, tuple(grouping), node.calls)
+    aggregate = replace(node, input=below.node, grouping=tuple(grouping))
     order = [*range(old), *range(first, first + len(node.calls)), *range(old, first)]
     chosen = [references(aggregate)[index] for index in order]
     project = Project(aggregate, tuple(chosen), tuple(column.name for column in chosen))

@@ -95,6 +95,7 @@ def _sliced(node: Aggregate, grouping: tuple[int | WindowColumn, ...]) -> Logica
         moved_calls(node.calls, places),
         time=len(kept),
         is_bounded=function.is_bounded,
+        emit=function.emit,
     )
 
 

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from firesteel.common.constants import MIN_LONG_VALUE
-from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkOutput
-from firesteel.runtime.columns.rowtime import to_millis
 from firesteel.table.evaluation.vector_codegen import VectorFunction, compile_vector
 from firesteel.table.expressions.nodes import Call, Expression, walk
 from firesteel.table.expressions.session import Session
@@ -16,11 +13,13 @@ from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowType
 
-__all__ = ["ConditionFunction", "LatestWatermark", "ProjectionFunction", "WatermarkExpression"]
+__all__ = ["CompiledExpressions", "ConditionFunction", "ProjectionFunction"]
 
 
 @dataclass
-class _Compiled:
+class CompiledExpressions:
+    """Expressions over the columns of a batch."""
+
     expressions: tuple[Expression, ...]
     session: Session
     _function: VectorFunction | None = field(default=None, repr=False, compare=False)
@@ -34,6 +33,7 @@ class _Compiled:
         return any(isinstance(part, Call) and part.function == "CURRENT_WATERMARK" for part in parts)
 
     def columns_of(self, data: Any) -> list[Any]:
+        """A column for each expression."""
         if self._function is None:
             session = replace(self.session, watermark=lambda: self.watermark)
             self._function = compile_vector(self.expressions, session)
@@ -43,7 +43,7 @@ class _Compiled:
         return {**self.__dict__, "_function": None}
 
 
-class ProjectionFunction(_Compiled):
+class ProjectionFunction(CompiledExpressions):
     """Makes a RecordBatch with the columns of a row type of a RecordBatch."""
 
     def __init__(self, expressions: Sequence[Expression], row_type: RowType, session: Session) -> None:
@@ -60,7 +60,7 @@ class ProjectionFunction(_Compiled):
         return pa.RecordBatch.from_arrays(columns, schema=columns_schema(self.row_type))
 
 
-class ConditionFunction(_Compiled):
+class ConditionFunction(CompiledExpressions):
     """Makes a BooleanArray of a RecordBatch."""
 
     def __init__(self, condition: Expression, session: Session) -> None:
@@ -69,41 +69,3 @@ class ConditionFunction(_Compiled):
     def __call__(self, data: Any) -> Any:
         """For each row whether the condition is true."""
         return self.columns_of(data)[0]
-
-
-class WatermarkExpression(_Compiled, TimestampAssigner):
-    """The watermark that a batch brings: the latest of an expression over its rows."""
-
-    def __init__(self, expression: Expression, session: Session) -> None:
-        super().__init__((expression,), session)
-
-    def extract_latest(self, batch: Any) -> int | None:
-        """The latest value in milliseconds; None if all are null."""
-        import pyarrow.compute as pc
-
-        column = self.columns_of(batch.data)[0]
-        latest = pc.max(column.cast("int64")).as_py()
-        return None if latest is None else int(to_millis(latest, column.type))
-
-    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
-        """Rows of a batch are not asked one by one."""
-        raise AssertionError("columns have no timestamps one by one")
-
-
-class LatestWatermark(WatermarkGenerator):
-    """Watermarks that are computed from rows: the latest one so far."""
-
-    def __init__(self) -> None:
-        self._latest = MIN_LONG_VALUE
-
-    def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Keeps the latest."""
-        self._latest = max(self._latest, event_timestamp)
-
-    def on_batch(self, timestamps: Sequence[int]) -> None:
-        """The same for several."""
-        self._latest = max(self._latest, *timestamps)
-
-    def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Emits it."""
-        output.emit_watermark(self._latest)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from firesteel.config.configuration import Configuration
 from firesteel.table.expressions.errors import ValidationError
 from tests.support.sql_windows.running import bind, comparable, stream_of
 from tests.support.sql_windows.tables import RECORDED
@@ -45,16 +44,6 @@ def test_types(query: str) -> None:
 def test_refused(query: str, in_process_env: Any) -> None:
     with pytest.raises(ValidationError):
         stream_of(query, in_process_env(1))
-
-
-@pytest.mark.parametrize("kind", ["early", "late"])
-def test_early_and_late_fire_are_refused(kind: str, in_process_env: Any) -> None:
-    key = f"table.exec.emit.{kind}-fire.enabled"
-    configuration = Configuration()
-    configuration.set_string(key, "true")
-    query = next(query for query in RUN if "GROUP BY window_start, window_end" in query)
-    with pytest.raises(ValidationError, match=key):
-        stream_of(query, in_process_env(1), configuration)
 
 
 def test_grouping_sets_are_refused(in_process_env: Any) -> None:
