@@ -9,6 +9,7 @@ their cost is that of both.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import tempfile
 import time
@@ -24,6 +25,7 @@ from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.api.backend import KeyedStateBackend
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.runtime.state.rocksdb.backend import RocksDBKeyedStateBackend
+from firesteel.spark.pipelined.slot_main import GC_THRESHOLDS
 from firesteel.table.plan.nodes import AggregateCall, SortKey
 from firesteel.table.runtime.operators.aggregate.group_aggregate import GlobalGroupAggregateSpec, GroupAggregateSpec
 from firesteel.table.runtime.operators.aggregate.local_aggregate import LocalGroupAggregateSpec
@@ -190,6 +192,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     found = []
+    gc.set_threshold(*GC_THRESHOLDS)  # as in a slot
     print(f"{'case':30} {'backend':8} {'rows':>7} {'ns/row':>9}")
     for each in figures(arguments.cases.split(","), arguments.backends, arguments.rows, arguments.total):
         found.append(each)

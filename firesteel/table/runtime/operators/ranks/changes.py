@@ -33,15 +33,16 @@ class Changes:
         pa = require_pyarrow("SQL")
         if not self.kinds:
             return None
-        places = {id(row): index for index, row in enumerate(self._decoded)}
+        places = dict(zip(map(id, self._decoded), range(len(self._decoded)), strict=True))
         stored: list[tuple[Any, ...]] = []
-        indices = []
-        for row in self.rows:
-            place = places.get(id(row))
-            if place is None:
-                place = places[id(row)] = len(self._decoded) + len(stored)
-                stored.append(row)
-            indices.append(place)
+        indices = list(map(places.get, map(id, self.rows)))
+        if None in indices:
+            for index, row in enumerate(self.rows):
+                if indices[index] is None:
+                    place = places.setdefault(id(row), len(self._decoded) + len(stored))
+                    if place == len(self._decoded) + len(stored):
+                        stored.append(row)
+                    indices[index] = place
         data = self._data
         if stored:
             old = self._codec.encode(stored)

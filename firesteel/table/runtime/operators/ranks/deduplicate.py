@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.columns.rowtime import to_millis
 from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.operators.base import OperatorContext
+from firesteel.runtime.operators.columns.operator import ColumnOperator
+from firesteel.runtime.state.columnar.keys import BatchKeys
+from firesteel.runtime.state.columnar.state import ColumnarStateDescriptor, columnar_state
+from firesteel.table.inference.families import is_integer
 from firesteel.table.plan.time_attributes import is_proctime
 from firesteel.table.runtime.operators.ranks.changes import INSERT, UPDATE_AFTER, UPDATE_BEFORE, Changes
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["KeepFirstSpec", "KeepLastSpec", "times_of"]
+
+_LAST_ROW = "last-row"
 
 
 def times_of(batch: ColumnBatch, column: int) -> Any:
@@ -85,70 +92,117 @@ class KeepLastSpec(OperatorSpec):
     output_rowtime: int | None = None
     ttl_ms: int = 0
 
-    def create(self, runtime: OperatorRuntime) -> KeepLastOperator:
+    @property
+    def compares(self) -> bool:
+        """Whether rows that change nothing are left out, as Flink does by processing time if state does not expire."""
+        return self.rowtime is None and not self.ttl_ms
+
+    def create(self, runtime: OperatorRuntime) -> ColumnOperator:
         """Returns a new operator for one subtask."""
-        return KeepLastOperator(self)
+        if self.update_before or self.compares:
+            return KeepLastOperator(self)
+        return LastTimeOperator(self)
+
+
+def _last_rows(codes: Any, times: Any, keys: int, spec: KeepLastSpec) -> Any:
+    """The last row of each key, or all rows if each is a change of its own, in the order in which they came."""
+    import numpy as np
+
+    count = len(codes)
+    if spec.per_row:
+        return np.arange(count)
+    if spec.rowtime is None or (times[1:] >= times[:-1]).all():
+        chosen = np.empty(keys, np.int64)
+        chosen[codes] = np.arange(count)
+        chosen.sort()
+        return chosen
+    order = np.lexsort((times, codes))
+    grouped = codes[order]
+    return np.sort(order[np.r_[grouped[1:] != grouped[:-1], True]])
+
+
+def _times(batch: ColumnBatch, spec: KeepLastSpec) -> Any:
+    import numpy as np
+
+    return np.zeros(len(batch), np.int64) if spec.rowtime is None else times_of(batch, spec.rowtime)
+
+
+class LastTimeOperator(ColumnOperator):
+    """State of a key: the time of its row. What is emitted are rows of the batch."""
+
+    def __init__(self, spec: KeepLastSpec) -> None:
+        self._spec = spec
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        spec = self._spec
+        assert context.backend is not None
+        has_integer_keys = len(spec.keys) == 1 and is_integer(spec.row_type.fields[spec.keys[0]].type)
+        descriptor = ColumnarStateDescriptor(_LAST_ROW, ("i8",), has_integer_keys, spec.ttl_ms)
+        self._state = columnar_state(context.backend, descriptor, context.processing_time)
+
+    def process_columns(self, batch: ColumnBatch) -> None:
+        """Emits the rows that are not older than those before them."""
+        import numpy as np
+
+        spec, state = self._spec, self._state
+        keys = BatchKeys(batch, spec.keys)
+        slots, is_new = state.lookup(keys)
+        (latest,) = state.columns
+        times = _times(batch, spec)
+        chosen = _last_rows(keys.codes, times, keys.count, spec)
+        own, at = keys.codes[chosen], times[chosen]
+        if spec.per_row:
+            keeps, is_first = _in_turn(own, at, latest[slots], is_new)
+        else:
+            is_first = is_new[own]
+            keeps = is_first | (latest[slots[own]] <= at)
+        kept, is_first = chosen[keeps], is_first[keeps]
+        if not len(kept):
+            return
+        changed = slots[keys.codes[kept]]
+        # of equal slots the last one is assigned
+        latest[changed] = times[kept]
+        state.update(changed if len(kept) <= keys.count else np.unique(changed))
+        taken = batch.data if len(kept) == len(batch) else batch.take(kept).data
+        kinds = np.where(is_first, INSERT, UPDATE_AFTER).astype(np.int8)
+        self.emit(ColumnBatch(taken, None if is_first.all() else kinds, spec.output_rowtime))
+
+
+def _in_turn(codes: Any, times: Any, latest: Any, is_new: Any) -> tuple[Any, Any]:
+    """Which rows are not older than those before them of their key, and which are the first."""
+    import numpy as np
+
+    known = [None if new else time for new, time in zip(is_new.tolist(), latest.tolist(), strict=True)]
+    keeps, firsts = [], []
+    for code, time in zip(codes.tolist(), times.tolist(), strict=True):
+        before = known[code]
+        is_kept = before is None or before <= time
+        keeps.append(is_kept)
+        firsts.append(before is None)
+        if is_kept:
+            known[code] = time
+    return np.array(keeps, bool), np.array(firsts, bool)
 
 
 class KeepLastOperator(KeyedColumnOperator):
-    """State of a key: the time of its row, and the row itself only where it is needed.
-
-    It is needed for UPDATE_BEFORE. By processing time it is also needed to leave out rows that change nothing, which
-    is done as in Flink only if state does not expire.
-    """
+    """State of a key: the time of its row, and the row itself, for UPDATE_BEFORE or to compare it with the next."""
 
     def __init__(self, spec: KeepLastSpec) -> None:
-        super().__init__(spec.keys, "last-row", spec.ttl_ms)
+        super().__init__(spec.keys, _LAST_ROW, spec.ttl_ms)
         self._spec = spec
         self._codec = RowCodec(spec.row_type)
-        self._compares = spec.rowtime is None and not spec.ttl_ms
-        self._keeps_rows = spec.update_before or self._compares
+        self._compares = spec.compares
         compared = [i for i, part in enumerate(spec.row_type.fields) if not is_proctime(part.type)]
         self._compared = None if len(compared) == len(spec.row_type.fields) else compared
         self._identity = identity_of([spec.row_type.fields[i].type for i in compared])
 
     def process_columns(self, batch: ColumnBatch) -> None:
         """Emits the changes of a batch."""
-        import numpy as np
-
-        spec = self._spec
         codes, keys = self._keys_of(batch)
-        times = np.zeros(len(batch), np.int64) if spec.rowtime is None else times_of(batch, spec.rowtime)
-        if spec.per_row:
-            chosen = np.arange(len(batch))
-        elif spec.rowtime is None:
-            chosen = np.empty(len(keys), np.int64)
-            chosen[codes] = np.arange(len(batch))
-            chosen.sort()
-        else:
-            order = np.lexsort((times, codes))
-            grouped = codes[order]
-            chosen = np.sort(order[np.r_[grouped[1:] != grouped[:-1], True]])
-        before = self._objects.load(keys)
-        if self._keeps_rows:
-            self._process_rows(batch, chosen, codes, times, keys, before)
-        else:
-            self._process_times(batch, chosen, codes, times, keys, before)
-
-    def _process_times(self, batch: ColumnBatch, chosen: Any, codes: Any, times: Any, keys: Any, before: Any) -> None:
-        """Without rows in the state: what is emitted are rows of the batch."""
-        import numpy as np
-
-        latest = [None if found is None else found[0] for found in before]
-        kept, kinds = [], []
-        rows = zip(chosen.tolist(), codes[chosen].tolist(), times[chosen].tolist(), strict=True)
-        for index, code, time in rows:
-            known = latest[code]
-            if known is None or known <= time:
-                kept.append(index)
-                kinds.append(INSERT if known is None else UPDATE_AFTER)
-                latest[code] = time
-        for code in set(codes[np.array(kept, np.int64)].tolist()):
-            self._objects.store(keys[code], (latest[code],))
-        if kept:
-            taken = batch.data if len(kept) == len(batch) else batch.take(np.array(kept, np.int64)).data
-            changes = np.array(kinds, np.int8)
-            self.emit(ColumnBatch(taken, changes if changes.any() else None, self._spec.output_rowtime))
+        times = _times(batch, self._spec)
+        chosen = _last_rows(codes, times, len(keys), self._spec)
+        self._process_rows(batch, chosen, codes, times, keys, self._objects.load(keys))
 
     def _process_rows(self, batch: ColumnBatch, chosen: Any, codes: Any, times: Any, keys: Any, before: Any) -> None:
         data = batch.data if len(chosen) == len(batch) else batch.take(chosen).data

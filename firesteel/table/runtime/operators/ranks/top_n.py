@@ -180,14 +180,28 @@ class TopNOperator(KeyedColumnOperator):
                 if id(row) not in old:
                     self._emit_row(changes, INSERT, row)
             return
-        for index in range(max(len(before), len(after))):
+        start, numbers = self._start, changes.numbers
+        kinds, rows = changes.kinds, changes.rows
+        if not before:
+            after = after[start - 1 :]
+            kinds += [INSERT] * len(after)
+            rows += after
+            if numbers is not None:
+                numbers += range(start, start + len(after))
+            return
+        for index in range(start - 1, max(len(before), len(after))):
             if index >= len(before):
                 self._emit(changes, INSERT, after[index], index + 1, end)
             elif index >= len(after):
                 self._emit(changes, DELETE, before[index], index + 1, end)
             elif before[index] is not after[index]:
-                self._emit(changes, UPDATE_BEFORE, before[index], index + 1, end)
-                self._emit(changes, UPDATE_AFTER, after[index], index + 1, end)
+                if self._update_before:
+                    kinds.append(UPDATE_BEFORE)
+                    rows.append(before[index])
+                kinds.append(UPDATE_AFTER)
+                rows.append(after[index])
+                if numbers is not None:
+                    numbers += (index + 1, index + 1) if self._update_before else (index + 1,)
 
 
 class AppendOnlyTopNOperator(TopNOperator):
