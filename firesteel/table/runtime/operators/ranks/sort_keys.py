@@ -37,6 +37,17 @@ class SortKeys:
         array = data.column(key.index)
         return None if array.null_count else _integers(array, type_, key.descending)
 
+    def ranked(self, data: Any) -> tuple[Any, Any]:
+        """The values as a numpy array, if the order is that of one integer, and classes that come before: of nulls."""
+        import numpy as np
+
+        (key,), (type_,) = self._order, self._types
+        array = data.column(key.index)
+        classes = np.zeros(len(array), np.int8)
+        if array.null_count:
+            classes[array.is_null().to_numpy(zero_copy_only=False)] = 1 if key.nulls_last else -1
+        return _integers(array, type_, key.descending), classes
+
     def of(self, data: Any) -> list[Any]:
         """The value of each row of a RecordBatch."""
         columns = [

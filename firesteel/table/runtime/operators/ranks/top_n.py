@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.table.plan.nodes import SortKey
 from firesteel.table.runtime.operators.ranks.changes import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Changes
+from firesteel.table.runtime.operators.ranks.columnar_top_n import ColumnarTopNOperator, is_columnar
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
 from firesteel.table.runtime.operators.ranks.sort_keys import SortKeys
 from firesteel.table.runtime.operators.rows import RowCodec
@@ -51,9 +53,9 @@ class TopNSpec(OperatorSpec):
 class AppendOnlyTopNSpec(TopNSpec):
     """Top-N of rows that never change."""
 
-    def create(self, runtime: OperatorRuntime) -> AppendOnlyTopNOperator:
+    def create(self, runtime: OperatorRuntime) -> ColumnOperator:
         """Returns a new operator for one subtask."""
-        return AppendOnlyTopNOperator(self)
+        return ColumnarTopNOperator(self) if is_columnar(self) else AppendOnlyTopNOperator(self)
 
 
 class FirstRows:
