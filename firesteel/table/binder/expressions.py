@@ -22,9 +22,9 @@ from firesteel.table.parser import nodes
 from firesteel.table.parser.types import to_logical_type
 from firesteel.types import logical as t
 
-__all__ = ["ExpressionBinder"]
+__all__ = ["OPERATORS", "ExpressionBinder"]
 
-_OPERATORS: dict[type[exp.Expression], str] = {
+OPERATORS: dict[type[exp.Expression], str] = {
     exp.Add: "PLUS",
     exp.Sub: "MINUS",
     exp.Mul: "TIMES",
@@ -107,7 +107,7 @@ class ExpressionBinder:
         return place_of(node, self._sql)
 
     def _bind(self, node: exp.Expression) -> Expression:
-        operator = _OPERATORS.get(type(node))
+        operator = OPERATORS.get(type(node))
         if operator is not None:
             return call(operator, [self.bind(node.this), self.bind(node.expression)])
         binder = self._binders.get(type(node))

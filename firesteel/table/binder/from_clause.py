@@ -21,6 +21,7 @@ from firesteel.table.parser import nodes
 from firesteel.table.plan.correlates import Unnest, element_columns
 from firesteel.table.plan.joins import HintedJoin
 from firesteel.table.plan.nodes import Filter, Join, JoinKind, LogicalNode, Project, Values
+from firesteel.table.plan.subqueries import LateralJoin
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.table.plan.time_joins import TemporalTableJoin
 from firesteel.types.logical import BooleanType, RowType
@@ -95,8 +96,9 @@ class FromClauseBinder:
             path = [part.name for part in node.parts]
             return self._named(self._found(node, path), node.args.get("alias"), path[-1])
         if isinstance(node, exp.Subquery):
-            inner = self._bind_query(node, QueryScope((), self._outer))
-            return self._named(inner, node.args.get("alias"), None)
+            return self._named(self._bind_query(node, self._outer), node.args.get("alias"), None)
+        if isinstance(node, exp.Lateral) and not isinstance(node.this, nodes.TableFunction):
+            return self._named(self._bind_query(node.this, self._outer), node.args.get("alias"), None)
         if isinstance(node, nodes.TableFunction) and node.this.function_name in WINDOW_FUNCTIONS:
             return self._named(self._window_function(node.this), node.args.get("alias"), None)
         if isinstance(node, exp.Unnest):
@@ -116,7 +118,7 @@ class FromClauseBinder:
     def _argument_table(self, node: exp.Expression) -> LogicalNode:
         if isinstance(node, exp.Table):
             return self._found(node, [part.name for part in node.parts])
-        return self._bind_query(node, QueryScope((), self._outer))
+        return self._bind_query(node, self._outer)
 
     def _named(self, node: LogicalNode, alias: exp.TableAlias | None, name: str | None) -> FromClause:
         if alias is not None:
@@ -137,7 +139,8 @@ class FromClauseBinder:
     def _join(self, left: FromClause, join: exp.Join) -> FromClause:
         if isinstance(join.this, exp.Unnest):
             return self._unnest(join.this, left, join)
-        right = self._table(join.this, in_join=True)
+        is_lateral = isinstance(join.this, exp.Lateral) and not isinstance(join.this.this, nodes.TableFunction)
+        right = self._lateral(join.this, left, join) if is_lateral else self._table(join.this, in_join=True)
         kind = JoinKind(join.side or "INNER")
         is_cross = join.args.get("kind") == "CROSS"
         using = self._using(left, right, join)
@@ -162,6 +165,8 @@ class FromClauseBinder:
         node: LogicalNode = Join(left.node, right.node, kind, condition)
         if ttls != (None, None):
             node = HintedJoin(left.node, right.node, kind, condition, *ttls)
+        if is_lateral:
+            node = LateralJoin(left.node, right.node, kind, condition, position=place_of(join.this, self._sql))
         if time is not None:
             column = self._create_binder(left.scope).bind(time)
             lookup = self._hints.lookup(right.name)
@@ -172,6 +177,13 @@ class FromClauseBinder:
         for name in using:
             result.merged[name] = _merged(left.scope, right.scope, result, name, kind)
         return FromClause(node, result)
+
+    def _lateral(self, node: exp.Lateral, left: FromClause, join: exp.Join) -> FromClause:
+        """A query that may name the columns of the tables before it."""
+        if join.side not in ("", "LEFT"):
+            message = f"LATERAL is not supported in a {join.side} JOIN."
+            raise ValidationError(message, position=place_of(node, self._sql), hint="Write CROSS or LEFT JOIN.")
+        return self._named(self._bind_query(node.this, left.scope), node.args.get("alias"), None)
 
     def _unnest(self, node: exp.Unnest, left: FromClause, join: exp.Join | None) -> FromClause:
         """The elements of a collection, which may be a column of a table before it."""
@@ -215,7 +227,7 @@ class FromClauseBinder:
 _CLAUSES: dict[type[exp.Expression], str] = {
     nodes.TableFunction: "A table function",
     nodes.MatchRecognize: "MATCH_RECOGNIZE",
-    exp.Lateral: "LATERAL",
+    exp.Lateral: "A table function",
 }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 
 from sqlglot import exp
 
 from firesteel.table.binder.calls import cast_to
+from firesteel.table.binder.grouping_functions import grouping_call, grouping_function
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
@@ -18,7 +19,7 @@ from firesteel.table.functions.signatures import any_nullable
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode, Project, unique_names
 
-__all__ = ["GroupedBinder", "has_aggregate"]
+__all__ = ["GroupedBinder", "has_aggregate", "has_aggregate_function"]
 
 NEVER_NULL = frozenset({"COUNT", "APPROX_COUNT_DISTINCT", "COLLECT", "JSON_OBJECTAGG", "JSON_ARRAYAGG"})
 """Functions with a result even if there are no rows."""
@@ -35,15 +36,29 @@ def aggregate_call(node: exp.Expression) -> nodes.Call | None:
     return inner if definition is not None and definition.kind is FunctionKind.AGGREGATE else None
 
 
-def has_aggregate(node: exp.Expression) -> bool:
+def _is_call(node: exp.Expression) -> bool:
+    return aggregate_call(node) is not None or grouping_function(node) is not None
+
+
+def has_aggregate(node: exp.Expression, is_aggregate: Callable[[exp.Expression], bool] = _is_call) -> bool:
     """Whether an expression has a call of an aggregate function that is not in a query, nor over a window."""
     if isinstance(node, exp.Query):
         return False
     if isinstance(node, exp.Window):
         inner = node.this.this if isinstance(node.this, exp.Filter) else node.this
         parts = [*inner.iter_expressions(), *(node.args.get("partition_by") or ())]
-        return any(map(has_aggregate, [*parts, *([node.args["order"]] if node.args.get("order") else ())]))
-    return aggregate_call(node) is not None or any(has_aggregate(child) for child in node.iter_expressions())
+        parts += [node.args["order"]] if node.args.get("order") else []
+        return any(has_aggregate(part, is_aggregate) for part in parts)
+    return is_aggregate(node) or any(has_aggregate(child, is_aggregate) for child in node.iter_expressions())
+
+
+def has_aggregate_function(node: exp.Expression) -> bool:
+    """The same without GROUPING, GROUPING_ID and GROUP_ID."""
+    return has_aggregate(node, _is_function)
+
+
+def _is_function(node: exp.Expression) -> bool:
+    return aggregate_call(node) is not None
 
 
 class GroupedBinder(QueryExpressionBinder):
@@ -53,11 +68,13 @@ class GroupedBinder(QueryExpressionBinder):
     returns the plan.
     """
 
-    def __init__(self, rows: QueryExpressionBinder, group: exp.Group | None) -> None:
+    def __init__(self, rows: QueryExpressionBinder, group: exp.Group | None, is_aggregate: bool = True) -> None:
+        """``is_aggregate`` is false if nothing but grouping functions makes the query an aggregation."""
         super().__init__(rows.scope, rows._bind_query, rows._sql, rows._session)
         self._rows = rows
         self._columns: list[Expression] = []
         self._calls: dict[AggregateCall, int] = {}
+        self._is_aggregate = is_aggregate
         self._sets = _grouping_sets(group)
         keys = list(dict.fromkeys(self._key(node) for grouping in self._sets for node in grouping))
         self._keys: list[Expression] = [key for key, _ in keys]
@@ -80,6 +97,9 @@ class GroupedBinder(QueryExpressionBinder):
         found = aggregate_call(node)
         if found is not None:
             return self._aggregate(found, node)
+        function = grouping_function(node)
+        if function is not None:
+            return self._grouping(function, node.expressions)
         if not has_aggregate(node) and not isinstance(node, (exp.Literal, exp.Null, exp.Boolean)):
             key = self._as_key(node)
             if key is not None:
@@ -146,6 +166,15 @@ class GroupedBinder(QueryExpressionBinder):
             filter=condition,
             symbols=symbols,
         )
+        return self._reference(call)
+
+    def _grouping(self, function: str, arguments: Sequence[exp.Expression]) -> Expression:
+        columns = [self._rows.bind(part) for part in arguments]
+        places = [self._keys.index(column) if column in self._keys else None for column in columns]
+        call = grouping_call(function, places, self._is_aggregate, len(self._calls))
+        return self._reference(call)
+
+    def _reference(self, call: AggregateCall) -> Expression:
         same = next((known for known in self._calls if _same(known, call)), call)
         index = self._calls.setdefault(same, len(self._calls))
         return InputRef(call.type, len(self._keys) + index, same.name)
@@ -213,15 +242,22 @@ def _sets_of(element: exp.Expression) -> Iterator[tuple[exp.Expression, ...]]:
             yield from _sets_of(part)
     elif isinstance(element, exp.Rollup):
         parts = [_columns(part) for part in element.expressions]
-        for length in range(len(parts), -1, -1):
-            yield tuple(column for part in parts[:length] for column in part)
+        lengths = range(len(parts), -1, -1)
+        yield from _different(tuple(column for part in parts[:length] for column in part) for length in lengths)
     elif isinstance(element, exp.Cube):
         parts = [_columns(part) for part in element.expressions]
-        for length in range(len(parts), -1, -1):
-            for chosen in combinations(parts, length):
-                yield tuple(column for part in chosen for column in part)
+        subsets = (chosen for length in range(len(parts), -1, -1) for chosen in combinations(parts, length))
+        yield from _different(tuple(column for part in chosen for column in part) for chosen in subsets)
     else:
         yield _columns(element)
+
+
+def _different(sets: Iterable[tuple[exp.Expression, ...]]) -> Iterator[tuple[exp.Expression, ...]]:
+    """The sets of one ROLLUP or CUBE: those with the same columns once."""
+    known: dict[frozenset[exp.Expression], tuple[exp.Expression, ...]] = {}
+    for columns in sets:
+        known.setdefault(frozenset(columns), columns)
+    return iter(known.values())
 
 
 def _columns(node: exp.Expression) -> tuple[exp.Expression, ...]:

@@ -11,7 +11,7 @@ from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.frames import RANKS, frame_of
 from firesteel.table.binder.grouping import NEVER_NULL, aggregate_call
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.functions.registry import find_function
 from firesteel.table.functions.signatures import any_nullable
@@ -65,6 +65,7 @@ class OverBinder(QueryExpressionBinder):
         self.inner = inner
         self._named: Mapping[str, exp.Window] = {window.this.name: window for window in named}
         self._calls: dict[_Call, _Result] = {}
+        self._positions: dict[_Window, Position | None] = {}
 
     def _bind(self, node: exp.Expression) -> Expression:
         if isinstance(node, exp.Window):
@@ -94,7 +95,11 @@ class OverBinder(QueryExpressionBinder):
         if name not in _OWN_TYPES:
             type_ = type_.copy(name not in NEVER_NULL and (not never_empty or any_nullable(arguments)))
         cast = tuple(cast_to(argument, part) for argument, part in zip(arguments, inferred.arguments, strict=True))
-        call = _Call(name, cast, function.args.get("quantifier") == "DISTINCT", window)
+        is_distinct = function.args.get("quantifier") == "DISTINCT"
+        if is_distinct and not self._session.is_streaming:
+            raise ValidationError("Distinct not supported in Windowing function!")
+        call = _Call(name, cast, is_distinct, window)
+        self._positions.setdefault(window, self._position(node))
         return self._calls.setdefault(call, _Result(type_, len(self._calls)))
 
     # -- windows -----------------------------------------------------------------------------------------------
@@ -163,7 +168,7 @@ class OverBinder(QueryExpressionBinder):
                 places[call] = len(columns) + len(places)
                 name = f"w{number}$o{position}"
                 made.append(OverCall(call.function, arguments, self._calls[call].type, name, call.distinct))
-            groups.append(OverGroup(*keys[window], window[2], tuple(made)))
+            groups.append(OverGroup(*keys[window], window[2], tuple(made), self._positions[window]))
         over = Over(node, tuple(groups))
         by_position = [places[call] for call in self._calls]
 

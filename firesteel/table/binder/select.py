@@ -10,7 +10,8 @@ from sqlglot import exp
 
 from firesteel.table.binder.from_clause import FromClause
 from firesteel.table.binder.group_windows import bind_group_window
-from firesteel.table.binder.grouping import GroupedBinder, has_aggregate
+from firesteel.table.binder.grouping import GroupedBinder, has_aggregate, has_aggregate_function
+from firesteel.table.binder.grouping_functions import with_grouping_functions
 from firesteel.table.binder.over import OverBinder, has_window, sort_key
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.scope import field_of
@@ -65,7 +66,8 @@ class SelectBinder:
             raise ValidationError("Windowed aggregate expression is illegal in HAVING clause.", hint="Write QUALIFY.")
         parts = [*select.expressions, *order, *([] if qualify is None else [self._without_aliases(qualify.this)])]
         is_grouped = group is not None or having is not None or any(map(has_aggregate, parts))
-        inner: QueryExpressionBinder = GroupedBinder(self._rows, group) if is_grouped else self._rows
+        is_aggregate = group is not None or having is not None or any(map(has_aggregate_function, parts))
+        inner = GroupedBinder(self._rows, group, is_aggregate) if is_grouped else self._rows
         over = OverBinder(inner, select.args.get("windows") or ()) if any(map(has_window, parts)) else None
         binder = over or inner
         names, expressions = self._items(binder)
@@ -73,7 +75,7 @@ class SelectBinder:
         chosen = [] if qualify is None else [self._qualify(parts[-1], binder)]
         condition = None if having is None else inner.bind_condition(having.this, "HAVING")
         if isinstance(inner, GroupedBinder):
-            node = replace(inner.finish(node), state_ttl_ms=self._state_ttl_ms)
+            node = with_grouping_functions(replace(inner.finish(node), state_ttl_ms=self._state_ttl_ms))
         if condition is not None:
             node = Filter(node, condition)
         if over is not None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from firesteel.common.types import RowKind
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.plan.nodes import Keys, SingleInput, SortKey
+from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.types.logical import LogicalType, RowField, RowType
 
 __all__ = ["Bound", "BoundKind", "Frame", "Over", "OverCall", "OverGroup"]
@@ -76,6 +78,8 @@ class OverGroup:
     order: tuple[SortKey, ...]
     frame: Frame
     calls: tuple[OverCall, ...]
+    position: Position | None = field(default=None, compare=False)
+    """Where the first call is in the statement."""
 
     def describe(self, names: Sequence[str]) -> str:
         """The window and its calls, as EXPLAIN shows them."""
@@ -100,13 +104,27 @@ class Over(SingleInput):
     def row_type(self) -> RowType:
         return self._type
 
+    @property
+    def is_by_time(self) -> bool:
+        """Whether rows are ordered by a time attribute: then a result never changes."""
+        times = [self.input.row_type.fields[key.index].type for group in self.groups for key in group.order[:1]]
+        return any(is_rowtime(type_) or is_proctime(type_) for type_ in times)
+
     def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
-        if not inputs[0].is_insert_only:
-            raise ValidationError(
-                "OverAggregate doesn't support consuming update and delete changes which is produced by node "
-                f"{self.input.describe()}"
-            )
-        return inputs[0]
+        if self.is_by_time:
+            if not inputs[0].is_insert_only:
+                raise ValidationError(
+                    "OverAggregate doesn't support consuming update and delete changes which is produced by node "
+                    f"{self.input.describe()}",
+                    position=self.groups[0].position,
+                )
+            return inputs[0]
+        # a row changes the results of those after it
+        every = ChangelogMode.all()
+        return ChangelogMode.of(every.kinds - {RowKind.DELETE}) if inputs[0].is_insert_only else every
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        return True, (True,)
 
     def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
         return inputs[0]

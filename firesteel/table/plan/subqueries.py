@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from typing_extensions import Self
+
+from firesteel.table.expressions.errors import Position
 from firesteel.table.expressions.nodes import Expression
-from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.plan.nodes import Join, JoinKind, LogicalNode
+from firesteel.types.logical import RowType
 
-__all__ = ["Exists", "InSubquery", "OuterRef", "ScalarSubquery", "Subquery"]
+__all__ = ["Exists", "InSubquery", "LateralJoin", "OuterRef", "ScalarSubquery", "Subquery"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,8 @@ class Subquery(Expression):
     """A query in an expression."""
 
     query: LogicalNode
+    position: Position | None = field(default=None, compare=False, kw_only=True)
+    """Where it is in the statement."""
 
     @property
     def word(self) -> str:
@@ -68,3 +76,33 @@ class InSubquery(Subquery):
 
     def children(self) -> tuple[Expression, ...]:
         return self.operands
+
+
+@dataclass(frozen=True)
+class LateralJoin(LogicalNode):
+    """Rows beside those of a query that names their columns: ``right`` refers to columns of ``left`` by OuterRef."""
+
+    left: LogicalNode
+    right: LogicalNode
+    kind: JoinKind
+    """INNER or LEFT."""
+    condition: Expression
+    position: Position | None = field(default=None, compare=False, kw_only=True)
+
+    @cached_property
+    def _type(self) -> RowType:
+        return Join(self.left, self.right, self.kind, self.condition).row_type
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
+        left, right = inputs
+        return replace(self, left=left, right=right)
+
+    def describe(self) -> str:
+        return f"Correlate(joinType=[{self.kind.value}], condition=[{self.condition}])"

@@ -69,7 +69,7 @@ def _group(group: OverGroup, calls: list[OverCall], places: Places) -> OverGroup
     if not moved:
         return replace(group, calls=())
     partition = tuple(places[index] for index in group.partition)
-    return OverGroup(partition, _moved(group.order, places), group.frame, tuple(moved))
+    return OverGroup(partition, _moved(group.order, places), group.frame, tuple(moved), group.position)
 
 
 @prunes(TemporalSort)

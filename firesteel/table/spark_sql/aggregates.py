@@ -73,6 +73,11 @@ def _array(call: AggregateCall, type_: LogicalType | None, arguments: Sequence[s
     return f"CASE WHEN size({values}) > 0 THEN {values} END"
 
 
+def _single_value(_call: AggregateCall, _type: LogicalType | None, arguments: Sequence[str]) -> str:
+    error = "raise_error('SINGLE_VALUE received more than one element.')"
+    return f"CASE WHEN COUNT(*) > 1 THEN {error} ELSE first({arguments[0]}) END"
+
+
 def _distinct(call: AggregateCall) -> str:
     return "DISTINCT " if call.distinct else ""
 
@@ -93,6 +98,7 @@ _FUNCTIONS: dict[str, Build] = {
     "FIRST_VALUE": _first("first"),
     "LAST_VALUE": _first("last"),
     "ARRAY_AGG": _array,
+    "SINGLE_VALUE": _single_value,
 }
 
 

@@ -210,9 +210,9 @@ class SparkQueryPrinter:
 
     def _query_part(self, part: Expression, row: _Row | None) -> str | None:
         if isinstance(part, OuterRef):
-            if part.depth > len(self._around):
-                return None
-            outer = self._around[-part.depth]
+            if part.depth > 1 or not self._around:
+                return None  # Spark resolves names of the next query around only
+            outer = self._around[-1]
             return f"{outer.alias}.{quoted(outer.names[part.index])}"
         if row is None or not isinstance(part, Subquery):
             return None

@@ -8,6 +8,8 @@ from firesteel.table.plan.ranks import TemporalSort
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.table.runtime.operators.over.proctime import ProctimeOverSpec
 from firesteel.table.runtime.operators.over.rowtime import RowtimeOverSpec
+from firesteel.table.runtime.operators.over.sorted import SortedOverSpec
+from firesteel.table.runtime.operators.over.spec import OverSpec
 from firesteel.table.runtime.operators.over.temporal_sort import TemporalSortSpec
 from firesteel.table.translate.basic import rowtime_of
 from firesteel.table.translate.translator import Columns, Translator, translates
@@ -17,20 +19,29 @@ __all__: list[str] = []
 
 @translates(Over)
 def over(node: Over, translator: Translator) -> Columns:
-    """Calls over one window, in the order of a time attribute."""
-    make = RowtimeOverSpec if _check(node) else ProctimeOverSpec
+    """Calls over one window."""
     group = node.groups[0]
+    try:
+        _check(node)
+    except ValidationError as error:
+        raise error.at(group.position) from None
+    type_ = node.input.row_type.fields[group.order[0].index].type
+    make: type[OverSpec] = ProctimeOverSpec if is_proctime(type_) else SortedOverSpec
+    make = RowtimeOverSpec if is_rowtime(type_) else make
     row_type = node.input.row_type
     rowtime = rowtime_of(node.row_type)
     ttl_ms = translator.state_ttl_ms
-    spec = make(group, row_type, node.row_type, rowtime, ttl_ms, translator.session)
-    spec.calls()
+    spec = make(group, row_type, node.row_type, rowtime, ttl_ms, translator.session, translator.is_per_row)
+    try:
+        spec.calls()
+    except ValidationError as error:
+        raise error.at(group.position) from None
     keyed = translator.keyed(translator.translate(node.input), group.partition)
     return translator.apply(keyed, "OverAggregate", spec, is_single=not group.partition, state_of=node)
 
 
-def _check(node: Over) -> bool:
-    """Whether it is by event time. Raises ValidationError for windows that streams do not have."""
+def _check(node: Over) -> None:
+    """Raises ValidationError for windows that streams do not have."""
     group = node.groups[0]
     if len(node.groups) > 1:
         raise ValidationError(
@@ -46,13 +57,11 @@ def _check(node: Over) -> bool:
         )
     if group.frame.upper.kind is not BoundKind.CURRENT_ROW:
         raise ValidationError("OVER RANGE FOLLOWING windows are not supported yet.")
-    type_ = node.input.row_type.fields[group.order[0].index].type
-    if not is_rowtime(type_) and not is_proctime(type_):
+    if not node.is_by_time and group.frame.lower.kind is not BoundKind.UNBOUNDED_PRECEDING:
         raise ValidationError(
-            "OVER windows' ordering in stream mode must be defined on a time attribute.",
-            hint="Declare a WATERMARK for the column, or order by a column AS PROCTIME().",
+            "Non-time attribute sort is not supported for bounded OVER window.",
+            hint="Begin the frame with UNBOUNDED PRECEDING, or order by a time attribute.",
         )
-    return is_rowtime(type_)
 
 
 @translates(TemporalSort)

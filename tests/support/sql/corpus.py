@@ -256,8 +256,117 @@ def _mixed() -> Iterator[str]:
     yield "SELECT city, c FROM (SELECT k, COUNT(*) AS c FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY k, window_start, window_end) x JOIN c ON x.k = c.k"
 
 
+def _subqueries() -> Iterator[str]:
+    for condition in (
+        "k IN (SELECT k FROM c WHERE points > 5) OR n > 30",
+        "EXISTS (SELECT 1 FROM p WHERE p.oid = o.id) OR k = 3",
+        "k NOT IN (SELECT k FROM c) OR n > 30",
+        "k NOT IN (SELECT k FROM p) OR n > 30",
+        "k NOT IN (SELECT k FROM p)",
+        "NOT (k IN (SELECT k FROM c) AND n > 0)",
+        "(k IN (SELECT k FROM c)) IS NOT TRUE",
+        "(k IN (SELECT k FROM p)) IS NULL",
+        "(k, id) IN (SELECT k, oid FROM p) OR n > 40",
+        "k IN (SELECT k FROM p WHERE amount IN (SELECT points FROM c))",
+        "k IN (SELECT c.k FROM c WHERE c.points > o.n)",
+        "k NOT IN (SELECT p.k FROM p WHERE p.oid = o.id)",
+        "k IN (SELECT k FROM p UNION SELECT k FROM c)",
+        "k IN (WITH a AS (SELECT k FROM c WHERE points > 4) SELECT k FROM a)",
+        "5 IN (SELECT points FROM c)",
+        "EXISTS (SELECT COUNT(*) FROM p WHERE p.oid = o.id)",
+        "EXISTS (SELECT k FROM p WHERE p.k = o.k GROUP BY k HAVING COUNT(*) > 9)",
+        "EXISTS (SELECT 1 FROM p WHERE p.k = o.k AND EXISTS (SELECT 1 FROM c WHERE c.k = o.k AND c.k = p.k))",
+        "n > (SELECT points FROM c WHERE k = 3)",
+        "n > (SELECT AVG(amount) FROM p WHERE p.k = o.k) OR k = 1",
+        "n = (SELECT MAX(x.n) FROM o x WHERE x.k = o.k)",
+        "(SELECT COUNT(*) FROM p WHERE p.oid = o.id) > 0",
+        "n BETWEEN (SELECT MIN(points) FROM c) AND (SELECT MAX(points) FROM c)",
+        "n > ALL (SELECT points FROM c WHERE points IS NOT NULL)",
+        "n > ALL (SELECT amount FROM p)",
+        "n > SOME (SELECT points FROM c)",
+        "n <= ANY (SELECT amount FROM p WHERE p.k = o.k)",
+        "n = ANY (SELECT points FROM c)",
+        "n <> ALL (SELECT points FROM c WHERE points IS NOT NULL)",
+    ):
+        yield f"SELECT id FROM o WHERE {condition}"
+    for value in (
+        "CASE WHEN k IN (SELECT k FROM c WHERE city = 'x') THEN 'x' ELSE 'no' END",
+        "k IN (SELECT k FROM c)",
+        "k IN (SELECT k FROM p)",
+        "k NOT IN (SELECT k FROM p)",
+        "EXISTS (SELECT 1 FROM p WHERE p.oid = o.id)",
+        "NOT EXISTS (SELECT 1 FROM c WHERE c.k = o.k AND c.points > 5)",
+        "EXISTS (SELECT 1 FROM p WHERE amount > 1000)",
+        "EXISTS (SELECT 1 FROM p WHERE p.amount < o.n AND p.k = o.k)",
+        "(SELECT points FROM c WHERE k = 999)",
+        "(SELECT city FROM c WHERE c.k = o.k)",
+        "(SELECT COUNT(*) + 1 FROM p WHERE p.oid = o.id)",
+        "(SELECT COUNT(*) FROM p WHERE p.amount > o.n)",
+        "(SELECT MAX(amount) FROM p WHERE p.k = o.k AND p.amount < o.n)",
+    ):
+        yield f"SELECT id, {value} AS v FROM o"
+    yield "SELECT id, amount FROM o JOIN p ON o.id = p.oid AND n > (SELECT AVG(points) FROM c)"
+    yield "SELECT id, amount FROM o LEFT JOIN p ON o.id = p.oid AND amount > (SELECT AVG(points) FROM c)"
+    yield "SELECT k, COUNT(*) AS n FROM o GROUP BY k HAVING COUNT(*) > (SELECT AVG(points) FROM c)"
+    yield "SELECT k, SUM(CASE WHEN k IN (SELECT k FROM c WHERE points > 3) THEN n ELSE 0 END) AS t FROM o GROUP BY k"
+    yield "SELECT COUNT(*) AS n FROM o GROUP BY k IN (SELECT k FROM c)"
+    yield "SELECT (SELECT COUNT(*) FROM o) AS a, (SELECT MAX(points) FROM c) AS b"
+    for join in ("CROSS JOIN", "LEFT JOIN"):
+        on = "" if "CROSS" in join else " ON TRUE"
+        yield f"SELECT c.k, t.amount FROM c {join} LATERAL (SELECT amount FROM p WHERE p.k = c.k) t{on}"
+        yield f"SELECT c.k, t.v FROM c {join} LATERAL (SELECT c.points + p.amount AS v FROM p WHERE p.k = c.k) t{on}"
+        yield f"SELECT c.k, way, m FROM c {join} LATERAL (SELECT way, SUM(amount) AS m FROM p WHERE p.k = c.k GROUP BY way) t{on}"
+
+
+def _grouping_functions() -> Iterator[str]:
+    yield "SELECT k, s, GROUPING(k) AS a, GROUPING(s) AS b, COUNT(*) AS n FROM o GROUP BY GROUPING SETS ((k), (s), ())"
+    yield "SELECT k, b, GROUPING(k, b) AS g, COUNT(*) AS n FROM o GROUP BY CUBE (k, b)"
+    yield "SELECT k, s, GROUPING_ID(s, k) AS g, SUM(n) AS n FROM o GROUP BY ROLLUP (k, s)"
+    yield "SELECT k, GROUP_ID() AS g, COUNT(*) AS n FROM o GROUP BY GROUPING SETS ((k), (k), ())"
+    yield "SELECT k, COUNT(*) AS n, GROUP_ID() AS g FROM o GROUP BY CUBE (k, k)"
+    yield "SELECT k, GROUPING_ID(k) AS g, GROUP_ID() AS h, COUNT(*) AS n FROM o GROUP BY k"
+    yield "SELECT k, b, COUNT(*) AS n FROM o GROUP BY GROUPING SETS ((k, b), (k)), b"
+    yield "SELECT city, COUNT(*) AS n FROM c GROUP BY CUBE (city) HAVING GROUPING(city) = 1"
+    yield (
+        "SELECT window_start, k, GROUPING(k) AS g, COUNT(*) AS n, SUM(n) AS t FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(ts), "
+        "INTERVAL '20' SECOND)) GROUP BY window_start, window_end, ROLLUP (k)"
+    )
+
+
+def _sorted_overs() -> Iterator[str]:
+    for call in (
+        "SUM(n) OVER (PARTITION BY k ORDER BY id)",
+        "SUM(n) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+        "COUNT(*) OVER (PARTITION BY s ORDER BY n)",
+        "MAX(d) OVER (ORDER BY id)",
+        "RANK() OVER (PARTITION BY k ORDER BY n)",
+        "DENSE_RANK() OVER (PARTITION BY k ORDER BY n)",
+        "ROW_NUMBER() OVER (PARTITION BY k ORDER BY id)",
+        "LAG(n) OVER (PARTITION BY k ORDER BY id)",
+        "FIRST_VALUE(n) OVER (PARTITION BY k ORDER BY id)",
+        "LAST_VALUE(n) OVER (PARTITION BY k ORDER BY id)",
+    ):
+        yield f"SELECT id, {call} AS v FROM o"
+    yield "SELECT k, SUM(points) OVER (PARTITION BY city ORDER BY k) AS t FROM c"
+    yield "SELECT k, COUNT(*) OVER (PARTITION BY city ORDER BY points) AS t FROM c"
+    yield "SELECT k, cnt, SUM(cnt) OVER (ORDER BY k) AS t FROM (SELECT k, COUNT(*) AS cnt FROM o GROUP BY k)"
+    yield "SELECT id FROM o WHERE n > 3 QUALIFY SUM(n) OVER (PARTITION BY k ORDER BY id) > 20"
+
+
 QUERIES = list(
     dict.fromkeys(
-        [*_calcs(), *_aggregations(), *_window_queries(), *_join_queries(), *_ranks(), *_overs(), *_sets(), *_mixed()]
+        [
+            *_calcs(),
+            *_aggregations(),
+            *_window_queries(),
+            *_join_queries(),
+            *_ranks(),
+            *_overs(),
+            *_sets(),
+            *_mixed(),
+            *_subqueries(),
+            *_grouping_functions(),
+            *_sorted_overs(),
+        ]
     )
 )

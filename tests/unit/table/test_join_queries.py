@@ -211,12 +211,9 @@ def test_a_deletion_ends_a_version() -> None:
         ("SELECT /*+ STATE_TTL('z' = '1 d') */ k, COUNT(*) FROM i GROUP BY k", "cannot match the name of input tables"),
         ("SELECT /*+ STATE_TTL('i' = 'x') */ k, COUNT(*) FROM i GROUP BY k", "is not a duration"),
         ("SELECT /*+ LOOKUP('table'='c', 'x'='1') */ 1 FROM o JOIN c FOR SYSTEM_TIME AS OF o.p ON o.k = c.id", "'x'"),
-        ("SELECT k FROM i WHERE v = 1 OR EXISTS (SELECT 1 FROM j WHERE i.k = j.k)", "EXISTS within another expression"),
-        ("SELECT k, (SELECT v FROM j) FROM i", "no aggregation without GROUP BY"),
-        ("SELECT i.k FROM i JOIN j ON i.k IN (SELECT v FROM j)", "a subquery in ON"),
         ("SELECT k FROM i CROSS JOIN UNNEST(v) AS t (e)", "UNNEST takes an ARRAY, a MAP or a MULTISET"),
         ("SELECT k FROM i RIGHT JOIN UNNEST(ARRAY[v]) AS t (e) ON TRUE", "RIGHT JOIN with UNNEST"),
-        ("SELECT i.k FROM i, LATERAL (SELECT i.v) AS t", "LATERAL in FROM is not supported"),
+        ("SELECT i.k FROM i, LATERAL TABLE(f(i.v)) AS t", "A table function in FROM is not supported"),
         ("SELECT k FROM i CROSS JOIN UNNEST(ARRAY[v]) AS t (e, f)", "has 1 columns, but its alias names 2"),
     ],
 )  # fmt: skip

@@ -23,14 +23,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from firesteel.table.binder.calls import call
-from firesteel.table.expressions.nodes import Call, Case, Expression, InputRef, Literal, walk
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.nodes import Call, Expression, InputRef, Literal, walk
 from firesteel.table.plan.joins import TRUE
-from firesteel.table.plan.nodes import Aggregate, Filter, Join, JoinKind, LogicalNode, Project
-from firesteel.table.plan.rewriting import inlined, moved_inputs, transform
-from firesteel.table.plan.subqueries import Exists, InSubquery, OuterRef, ScalarSubquery, Subquery
-from firesteel.table.rules.conjunctions import conjunction, conjuncts
-from firesteel.table.rules.joins.pull_correlation import Pulled, is_correlated, pull_correlation, unsupported
+from firesteel.table.plan.nodes import Filter, Join, JoinKind, LogicalNode, Project
+from firesteel.table.plan.rewriting import moved_inputs
+from firesteel.table.plan.subqueries import Exists, InSubquery, LateralJoin, Subquery
+from firesteel.table.rules.conjunctions import columns_of, conjunction, conjuncts
+from firesteel.table.rules.joins.lateral_joins import lateral_join
+from firesteel.table.rules.joins.outer_columns import moved_outer_columns, named_outer_columns
+from firesteel.table.rules.joins.pull_correlation import Puller, unsupported
+from firesteel.table.rules.joins.subquery_values import (
+    SubqueryValues,
+    always_has_row,
+    in_conditions,
+    joined_condition,
+    without_projection,
+)
 from firesteel.table.rules.references import references
 
 __all__ = ["subqueries_to_joins"]
@@ -47,12 +56,24 @@ def subqueries_to_joins(node: LogicalNode) -> LogicalNode:
         case Project() if any(map(_has_query, node.expressions)):
             return _project(node)
         case Join() if _has_query(node.condition):
-            raise unsupported("a subquery in ON")
+            return _join(node)
+        case LateralJoin():
+            try:
+                return lateral_join(node)
+            except ValidationError as error:
+                raise error.at(node.position) from None
     return node
 
 
 def _has_query(expression: Expression) -> bool:
     return any(isinstance(part, Subquery) for part in walk(expression))
+
+
+def _values(node: LogicalNode) -> SubqueryValues:
+    return SubqueryValues(node, subqueries_to_joins)
+
+
+# -- conditions --------------------------------------------------------------------------------------------
 
 
 def _filter(node: Filter) -> LogicalNode:
@@ -63,8 +84,11 @@ def _filter(node: Filter) -> LogicalNode:
     for part in conjuncts(node.condition):
         negated = isinstance(part, Call) and part.function == "NOT"
         test = part.arguments[0] if isinstance(part, Call) and negated else part
-        if isinstance(test, (Exists, InSubquery)):
-            below = _tested(below, test, JoinKind.ANTI if negated else JoinKind.SEMI)
+        if isinstance(test, (Exists, InSubquery)) and not any(map(_has_query, test.children())):
+            try:
+                below = _tested(below, test, JoinKind.ANTI if negated else JoinKind.SEMI)
+            except ValidationError as error:
+                raise error.at(test.position) from None
         elif _has_query(part):
             with_values.append(part)
         else:
@@ -75,109 +99,91 @@ def _filter(node: Filter) -> LogicalNode:
         below = _below_tests(below, node.input, own)
     if not with_values:
         return below
-    values = _Values(below)
-    condition = conjunction(values.replaced(part) for part in with_values)
+    values = _values(below)
+    condition = conjunction([values.replaced_condition(part) for part in with_values])
     assert condition is not None
-    filtered = Filter(values.node, condition)
-    chosen = references(filtered)[:width]
-    return Project(filtered, tuple(chosen), tuple(column.name for column in chosen))
+    return _first_columns(Filter(values.node, condition), width)
 
 
 def _below_tests(node: LogicalNode, bottom: LogicalNode, condition: Expression) -> LogicalNode:
     if node is bottom:
         return Filter(node, condition)
+    if isinstance(node, Filter):
+        return replace(node, input=_below_tests(node.input, bottom, condition))
     assert isinstance(node, Join)
     return replace(node, left=_below_tests(node.left, bottom, condition))
 
 
+def _first_columns(node: LogicalNode, width: int) -> LogicalNode:
+    chosen = references(node)[:width]
+    return Project(node, tuple(chosen), tuple(column.name for column in chosen))
+
+
 def _project(node: Project) -> LogicalNode:
-    values = _Values(node.input)
+    values = _values(node.input)
     expressions = tuple(values.replaced(expression) for expression in node.expressions)
     return Project(values.node, expressions, node.names)
 
 
 def _tested(below: LogicalNode, test: Exists | InSubquery, kind: JoinKind) -> LogicalNode:
     """The rows for which a subquery has rows, or has none."""
-    if isinstance(test, InSubquery) and any(map(_has_query, test.operands)):
-        raise unsupported("a subquery as an operand of IN")
     width = len(below.row_type.fields)
     query = subqueries_to_joins(test.query)
     if isinstance(test, Exists):
-        query = _without_projection(query)
-    pulled = pull_correlation(query)
-    conditions = _joined_conditions(pulled, width)
+        if always_has_row(query):
+            return below if kind is JoinKind.SEMI else Filter(below, Literal(TRUE.type, False))
+        query = without_projection(query)
+    pulled = Puller(below, existence=True).pull(query)
+    conditions = list(pulled.conditions)
     if isinstance(test, InSubquery):
-        columns = [replace(column, index=width + column.index) for column in references(pulled.node)]
-        for operand, column in zip(test.operands, columns, strict=False):
-            equal = call("EQUALS", [operand, column])
-            if kind is JoinKind.ANTI and (operand.type.nullable or column.type.nullable):
-                # not known to be different
-                equal = call("OR", [equal, call("IS_NULL", [equal])])
-            conditions.insert(len(conditions) - len(pulled.conditions), equal)
-    return Join(below, pulled.node, kind, conjunction(conditions) or TRUE)
+        conditions = [*in_conditions(test, pulled.node, knows_nulls=kind is JoinKind.ANTI), *conditions]
+    joined = [joined_condition(condition, width) for condition in conditions]
+    return Join(below, pulled.node, kind, conjunction(joined) or TRUE)
 
 
-def _without_projection(query: LogicalNode) -> LogicalNode:
-    """What has rows if and only if the query has."""
-    while isinstance(query, Project):
-        query = query.input
-    return query
+# -- ON ----------------------------------------------------------------------------------------------------
 
 
-def _joined_conditions(pulled: Pulled, width: int) -> list[Expression]:
-    """The conditions of a subquery over the columns of the query around it, then its own."""
-
-    def joined(part: Expression) -> Expression:
-        if isinstance(part, OuterRef):
-            if part.depth != 1:
-                raise unsupported("a column of a query further out")
-            return InputRef(part.type, part.index, part.name)
-        return part
-
-    places = {index: width + index for index in range(len(pulled.node.row_type.fields))}
-    return [transform(moved_inputs(part, places), joined) for part in pulled.conditions]
-
-
-class _Values:
-    """A relation to which the values of scalar subqueries are joined."""
-
-    def __init__(self, node: LogicalNode) -> None:
-        self.node = node
-        self._known: dict[ScalarSubquery, Expression] = {}
-
-    def replaced(self, expression: Expression) -> Expression:
-        """The expression with columns in place of subqueries."""
-        return transform(expression, self._value)
-
-    def _value(self, part: Expression) -> Expression:
-        if isinstance(part, ScalarSubquery):
-            if part not in self._known:
-                self._known[part] = self._join(part)
-            return self._known[part]
-        if isinstance(part, Subquery):
-            raise unsupported(f"{part.word} within another expression")
-        return part
-
-    def _join(self, subquery: ScalarSubquery) -> Expression:
-        query = subqueries_to_joins(subquery.query)
-        columns: Sequence[Expression] = references(query)
-        while isinstance(query, Project) and not any(map(is_correlated, query.expressions)):
-            columns = [inlined(column, query.expressions) for column in columns]
-            query = query.input
-        if not isinstance(query, Aggregate) or query.grouping:
-            raise unsupported("a query in an expression that is no aggregation without GROUP BY")
-        pulled = pull_correlation(query)
-        width = len(self.node.row_type.fields)
-        conditions = _joined_conditions(pulled, width)
-        self.node = Join(self.node, pulled.node, JoinKind.LEFT, conjunction(conditions) or TRUE)
-        fields = references(self.node)
-        calls = [_or_zero(fields[width + index], query, index) for index in range(len(query.calls))]
-        return inlined(columns[0], calls)
+def _join(node: Join) -> LogicalNode:
+    """A join whose condition contains queries: tested after an inner join, computed before an outer one."""
+    parts = list(conjuncts(node.condition))
+    plain = [part for part in parts if not _has_query(part)]
+    queries = [part for part in parts if _has_query(part)]
+    if node.kind is JoinKind.INNER:
+        condition = conjunction(queries)
+        assert condition is not None
+        return _filter(Filter(replace(node, condition=conjunction(plain) or TRUE), condition))
+    left, right = len(node.left.row_type.fields), len(node.right.row_type.fields)
+    sides = [_values(node.left), _values(node.right)]
+    made: list[tuple[int, Expression]] = []
+    for part in queries:
+        columns = columns_of(part) | named_outer_columns(part)
+        is_right = bool(columns) and min(columns) >= left
+        if not is_right and columns and max(columns) >= left:
+            raise unsupported(f"a subquery with columns of both sides in ON of a {node.kind.value} join")
+        if is_right:
+            places = {index: index - left for index in range(left, left + right)}
+            part = moved_outer_columns(moved_inputs(part, places), places)
+        made.append((int(is_right), sides[is_right].replaced_condition(part)))
+    # the values of conditions are columns after those of their side
+    columns_by_side = [[condition for side, condition in made if side == number] for number in (0, 1)]
+    inputs = [
+        _with_columns(values.node, width, conditions)
+        for values, width, conditions in zip(sides, (left, right), columns_by_side, strict=True)
+    ]
+    first = len(inputs[0].row_type.fields)
+    places = {index: index if index < left else index - left + first for index in range(left + right)}
+    conditions = [moved_inputs(part, places) for part in plain]
+    for side, (node_, width, offset) in enumerate(((inputs[0], left, 0), (inputs[1], right, first))):
+        fields = references(node_)[width:]
+        conditions += [replace(field, index=field.index + offset) for field in fields if columns_by_side[side]]
+    joined = replace(node, left=inputs[0], right=inputs[1], condition=conjunction(conditions) or TRUE)
+    fields = references(joined)
+    chosen: Sequence[InputRef] = [*fields[:left], *fields[first : first + right]]
+    return Project(joined, tuple(chosen), tuple(node.row_type.field_names))
 
 
-def _or_zero(column: InputRef, aggregate: Aggregate, index: int) -> Expression:
-    """The result of an aggregate function; where there are no rows, that of none."""
-    if aggregate.calls[index].type.nullable:
-        return column
-    type_ = column.type.copy(nullable=False)
-    return Case(type_, (call("IS_NULL", [column]),), (Literal(type_, 0),), replace(column, type=type_))
+def _with_columns(node: LogicalNode, width: int, conditions: Sequence[Expression]) -> LogicalNode:
+    own = references(node)[:width]
+    names = [*(column.name for column in own), *(f"$on{index}" for index in range(len(conditions)))]
+    return Project(node, (*own, *conditions), tuple(names)) if conditions else node

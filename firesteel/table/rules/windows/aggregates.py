@@ -2,7 +2,7 @@
 
 If the windows are those of a window table function below, they are computed from the time attribute, in slices; then
 rows are not repeated. Otherwise the aggregation reads the bounds of the windows in its rows. Groups that are not the
-sessions of a session window are those of a regular aggregation, as in Flink.
+sessions of a session window are those of a regular aggregation, as in Flink. GROUPING SETS become a union.
 
 >>> from firesteel.table.catalog import ObjectIdentifier
 >>> from firesteel.table.plan.nodes import TableScan
@@ -21,14 +21,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef
-from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode
+from firesteel.table.expressions.nodes import Expression, InputRef, Literal
+from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode, SetKind, SetOperation
 from firesteel.table.plan.streaming import Calc, inputs_of
 from firesteel.table.plan.window_kinds import SessionWindow
 from firesteel.table.plan.windows import WindowAggregate, WindowColumn, WindowTableFunction
 from firesteel.table.rules.references import references
 from firesteel.table.rules.windows.properties import WindowProperties, window_properties
+from firesteel.types.logical import BigIntType
 
 __all__ = ["moved_calls", "window_aggregates"]
 
@@ -44,22 +44,33 @@ def window_aggregates(node: LogicalNode) -> LogicalNode:
     if WindowColumn.START not in grouping or WindowColumn.END not in grouping:
         return node
     if node.grouping_sets is not None:
-        return _checked(node, node.grouping_sets, windows)
+        return _by_sets(node, node.grouping_sets, windows)
     found = _sliced(node, grouping)
     if found is None and not isinstance(windows.window, SessionWindow):
         found = _attached(node, grouping, windows)
     return node if found is None else found
 
 
-def _checked(node: Aggregate, sets: Sequence[Sequence[int]], windows: WindowProperties) -> LogicalNode:
-    """Refuses sets which all have the window; others are those of a regular aggregation."""
+def _by_sets(node: Aggregate, sets: Sequence[tuple[int, ...]], windows: WindowProperties) -> LogicalNode:
+    """The union of a window aggregation for each set; sets without the window are those of a regular aggregation."""
     for kind in _BOUNDS:
         if not all(any(windows.columns.get(column) is kind for column in group) for group in sets):
             return node
-    raise ValidationError(
-        "GROUPING SETS, CUBE and ROLLUP by windows are not supported in streaming queries yet.",
-        hint="Write a query for each set, and UNION ALL of them.",
-    )
+    fields = node.row_type.fields
+    parts = []
+    for group in sets:
+        columns = tuple(dict.fromkeys(group))
+        single = window_aggregates(replace(node, grouping=columns, grouping_sets=None))
+        own = references(single)
+        keys = [
+            own[columns.index(column)] if column in columns else Literal(fields[place].type.copy(), None)
+            for place, column in enumerate(node.grouping)
+        ]
+        bits = ["0" if column in columns else "1" for column in node.grouping]
+        number = Literal(BigIntType(nullable=False), int("".join(bits), 2))
+        made = (*keys, *own[len(columns) :], number)
+        parts.append(Calc(single, made, tuple(node.row_type.field_names)))
+    return SetOperation(SetKind.UNION, tuple(parts), all=True)
 
 
 def _sliced(node: Aggregate, grouping: tuple[int | WindowColumn, ...]) -> LogicalNode | None:

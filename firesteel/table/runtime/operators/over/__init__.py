@@ -1,1 +1,1 @@
-"""Functions over windows: OVER by event time and by processing time, and sorts by time."""
+"""Functions over windows: OVER by event time, by processing time and by other columns, and sorts by time."""

@@ -196,8 +196,8 @@ def _dense_rank(accumulator: list[Any], time: Any) -> None:
 
 _SPECIAL: dict[str, AggregateBody] = {
     "ROW_NUMBER": _simple(lambda: [0], _count, _value),
-    "RANK": _simple(lambda: [0, 0, None], _rank, _value),
-    "DENSE_RANK": _simple(lambda: [0, 0, None], _dense_rank, _value),
+    "RANK": _simple(lambda: [0, 0, ()], _rank, _value, takes_null=True),
+    "DENSE_RANK": _simple(lambda: [0, 0, ()], _dense_rank, _value, takes_null=True),
     "LAG": _lag(),
 }
 _GROWING: dict[str, AggregateBody] = {

@@ -23,6 +23,8 @@ class OverSpec(OperatorSpec):
     output_rowtime: int | None = None
     ttl_ms: int = 0
     session: Session = field(default_factory=Session)
+    per_row: bool = False
+    """Whether each row is a change of its own, without mini-batches."""
 
     @property
     def time(self) -> int:
