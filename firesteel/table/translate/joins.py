@@ -29,7 +29,14 @@ def streaming_join(node: StreamingJoin, translator: Translator) -> Columns:
     """A regular join."""
     sides = [_side(node, index, translator) for index in (0, 1)]
     spec = RegularJoinSpec(
-        sides[0], sides[1], node.kind, node.null_safe, node.condition, node.row_type, translator.session
+        sides[0],
+        sides[1],
+        node.kind,
+        node.null_safe,
+        node.condition,
+        node.row_type,
+        translator.session,
+        translator.keeps_changes(node),
     )
     return _by_keys(node, translator, "Join", spec)
 

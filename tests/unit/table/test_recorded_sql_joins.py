@@ -1,7 +1,8 @@
 """Join queries, row by row, against the changelogs that Flink 2.3 has made of the same rows.
 
 ``scripts/record_sql_joins.py`` has recorded them. Rows that one row causes may come in any order. If it changes several
-inputs of a query, Flink reads these in any order, too: then what the changes amount to is compared.
+inputs of a query, Flink reads these in any order, too: then what the changes amount to is compared. So it is with
+mini-batches, which leave out rows that come and go at once.
 """
 
 from __future__ import annotations
@@ -143,7 +144,11 @@ def test_a_query_for_the_last_rows_is_a_versioned_table(name: str) -> None:
 
 
 def _compare(name: str, sql: str) -> None:
-    query = QueryHarness(sql, TABLES)
+    _compare_changes(name, QueryHarness(sql, TABLES, {"table.exec.mini-batch.enabled": "false"}), exact=True)
+    _compare_changes(name, QueryHarness(sql, TABLES), exact=False)
+
+
+def _compare_changes(name: str, query: QueryHarness, *, exact: bool) -> None:
     inputs = {node.identifier.object_name for node in walk(query.plan) if isinstance(node, TableScan)}
     for number, (step, latest) in enumerate(zip(STEPS, TIMES, strict=True)):
         for input_name, lines in step.items():
@@ -151,6 +156,6 @@ def _compare(name: str, sql: str) -> None:
                 query.push(input_name, [_change(line, TABLES[input_name].type) for line in lines])
         query.watermark(MAX_WATERMARK if number == len(STEPS) - 1 else 1_577_836_800_000 + latest * 1000 - 2000)
         ours, flinks = _lines(query.take(), query.plan.row_type), sorted(step.get(name, []))
-        if len(inputs & step.keys()) > 1:
+        if len(inputs & step.keys()) > 1 or not exact:
             ours, flinks = _sum(ours), _sum(flinks)
         assert ours == flinks, number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class IntegerIndex:
         return int(self._keys.nbytes + self._slots.nbytes)
 
     def find(self, keys: Any) -> Any:
-        """The slot of each key, -1 for those that are not there."""
+        """The slot of each key, -1 for those that are not there; one of those that a key has."""
         places = self._places(keys)
         found = self._slots[places]
         misses = (self._keys[places] != keys) | (found == _REMOVED)
@@ -56,18 +57,39 @@ class IntegerIndex:
             left = left[misses]
         return slots
 
+    def find_equal(self, hashes: Any, equal: Callable[[Any, Any], Any]) -> Any:
+        """As ``find``, of hashes: ``equal(positions, slots)`` is whether the same was hashed."""
+        slots = self.find(hashes)
+        found = np.flatnonzero(slots >= 0)
+        if len(found):
+            for position in found[~equal(found, slots[found])].tolist():
+                candidates = np.array(self.slots_of(int(hashes[position])))
+                same = candidates[equal(np.full(len(candidates), position), candidates)]
+                slots[position] = same[0] if len(same) else -1
+        return slots
+
     def insert(self, keys: Any, slots: Any) -> None:
-        """Adds keys, each once, that are not there."""
+        """Adds keys that are not there; or, of a hash table whose owner compares what keys are hashes of, any."""
         if 2 * (self._used + len(keys)) > len(self._slots):
             self._grow(len(keys))
         self._put(keys, slots.astype(np.int32))
 
-    def remove(self, keys: Any) -> None:
-        """Removes keys that are there."""
+    def slots_of(self, key: int) -> list[int]:
+        """All slots of a key that was added more than once."""
+        (place,) = self._places(np.array([key], np.int64)).tolist()
+        found = []
+        while (slot := int(self._slots[place])) != _EMPTY:
+            if slot != _REMOVED and self._keys[place] == key:
+                found.append(slot)
+            place = (place + 1) & self._mask
+        return found
+
+    def remove(self, keys: Any, slots: Any) -> None:
+        """Removes keys that are there with these slots."""
         places = self._places(keys)
         left = np.arange(len(keys))
         while len(left):
-            hits = (self._keys[places] == keys[left]) & (self._slots[places] >= 0)
+            hits = (self._keys[places] == keys[left]) & (self._slots[places] == slots[left])
             self._slots[places[hits]] = _REMOVED
             places = (places[~hits] + 1) & self._mask
             left = left[~hits]

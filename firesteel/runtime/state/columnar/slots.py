@@ -3,31 +3,69 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from firesteel.runtime.columns.keys import state_key
 from firesteel.runtime.state.columnar.integer_index import IntegerIndex
-from firesteel.runtime.state.columnar.keys import BatchKeys
+from firesteel.runtime.state.columnar.keys import BatchKeys, are_hashed, are_integers
 from firesteel.runtime.state.columnar.pairs import PairColumn
 
-__all__ = ["IntegerSlots", "KeySlots", "ObjectSlots", "grown", "key_slots", "reset"]
+__all__ = ["IntegerSlots", "KeySlots", "ObjectSlots", "SlotPool", "grown", "key_slots", "reset"]
 
 _MIN_CAPACITY = 1024
 _NULL = state_key(None)
 
 
-class KeySlots(ABC):
-    """Numbers keys; the numbers of removed ones are given again."""
+class SlotPool:
+    """Slots from 0 on; those given back are taken again."""
 
     def __init__(self) -> None:
         self.capacity = _MIN_CAPACITY
-        self._free: list[Any] = []
-        """Arrays of slots that were removed."""
-        self._next = 0
+        """The length that arrays by slot need."""
         self.is_live = np.zeros(self.capacity, bool)
+        self._free: list[Any] = []
+        """Arrays of slots that were given back."""
+        self._next = 0
+        self.count = 0
+        """The number of slots that are taken."""
+
+    def live(self) -> Any:
+        """All slots that are taken."""
+        return np.flatnonzero(self.is_live[: self._next])
+
+    def take(self, count: int) -> Any:
+        """Slots that are free; the caller sees to it that arrays reach ``capacity``."""
+        taken = []
+        self.count += count
+        while count and self._free:
+            last = self._free.pop()
+            if len(last) > count:
+                self._free.append(last[count:])
+                last = last[:count]
+            taken.append(last)
+            count -= len(last)
+        if count or not taken:
+            taken.append(np.arange(self._next, self._next + count))
+            self._next += count
+            while self._next > self.capacity:
+                self.capacity *= 2
+        slots = taken[0] if len(taken) == 1 else np.concatenate(taken)
+        self.is_live = grown(self.is_live, self.capacity)
+        self.is_live[slots] = True
+        return slots
+
+    def give_back(self, slots: Any) -> None:
+        """The slots are free again."""
+        self.is_live[slots] = False
+        self.count -= len(slots)
+        self._free.append(slots)
+
+
+class KeySlots(SlotPool, ABC):
+    """Numbers keys; the numbers of removed ones are given again."""
 
     @abstractmethod
     def find(self, keys: BatchKeys) -> Any:
@@ -46,41 +84,16 @@ class KeySlots(ABC):
         """The keys of slots as keyed state has them."""
 
     @abstractmethod
+    def slots_of(self, keys: Sequence[Any]) -> Any:
+        """The slot of each key, as keyed state has it; -1 if it has none."""
+
     def slot_of(self, key: Any) -> int:
         """The slot of one key, -1 if it has none."""
+        return int(self.slots_of([key])[0])
 
     @abstractmethod
     def load(self, keys: list[Any]) -> None:
         """Gives the slots from 0 on to keys, when there are none yet."""
-
-    def live(self) -> Any:
-        """The slots of all keys."""
-        return np.flatnonzero(self.is_live[: self._next])
-
-    def take(self, count: int) -> Any:
-        """Slots that are free; the caller sees to it that arrays reach ``capacity``."""
-        taken = []
-        while count and self._free:
-            last = self._free.pop()
-            if len(last) > count:
-                self._free.append(last[count:])
-                last = last[:count]
-            taken.append(last)
-            count -= len(last)
-        if count:
-            taken.append(np.arange(self._next, self._next + count))
-            self._next += count
-            while self._next > self.capacity:
-                self.capacity *= 2
-        slots = taken[0] if len(taken) == 1 else np.concatenate(taken)
-        self.is_live = grown(self.is_live, self.capacity)
-        self.is_live[slots] = True
-        return slots
-
-    def give_back(self, slots: Any) -> None:
-        """The slots are free again."""
-        self.is_live[slots] = False
-        self._free.append(slots)
 
 
 class IntegerSlots(KeySlots):
@@ -113,7 +126,7 @@ class IntegerSlots(KeySlots):
             if is_null.any():
                 self._null_slot = -1
                 slots = slots[~is_null]
-        self._index.remove(self._keys[slots])
+        self._index.remove(self._keys[slots], slots)
 
     def keys_at(self, slots: Any) -> list[Any]:
         keys: list[Any] = self._keys[slots].tolist()
@@ -122,10 +135,10 @@ class IntegerSlots(KeySlots):
                 keys[index] = _NULL
         return keys
 
-    def slot_of(self, key: Any) -> int:
-        if key == _NULL:
-            return self._null_slot
-        return int(self._index.find(np.array([key], np.int64))[0])
+    def slots_of(self, keys: Sequence[Any]) -> Any:
+        is_null = np.fromiter((key == _NULL for key in keys), bool, len(keys))
+        slots = self._index.find(np.array([0 if key == _NULL else key for key in keys], np.int64))
+        return np.where(is_null, self._null_slot, slots)
 
     def load(self, keys: list[Any]) -> None:
         slots = self.take(len(keys))
@@ -167,8 +180,8 @@ class ObjectSlots(KeySlots):
         keys: list[Any] = self._keys[slots].tolist()
         return keys
 
-    def slot_of(self, key: Any) -> int:
-        return self._index.get(key, -1)
+    def slots_of(self, keys: Sequence[Any]) -> Any:
+        return np.array([self._index.get(key, -1) for key in keys], np.intp)
 
     def load(self, keys: list[Any]) -> None:
         self._add(keys, self.take(len(keys)))
@@ -179,9 +192,15 @@ class ObjectSlots(KeySlots):
         self._index.update(zip(keys, slots.tolist(), strict=True))
 
 
-def key_slots(has_integer_keys: bool) -> KeySlots:
-    """Slots for the keys of a state."""
-    return IntegerSlots() if has_integer_keys else ObjectSlots()
+def key_slots(types: Sequence[Any]) -> KeySlots:
+    """Slots for keys whose columns have these types of Arrow."""
+    if are_integers(types):
+        return IntegerSlots()
+    if are_hashed(types):
+        from firesteel.runtime.state.columnar.hashed_slots import HashedSlots
+
+        return HashedSlots(tuple(types))
+    return ObjectSlots()
 
 
 def grown(array: Any, capacity: int) -> Any:

@@ -47,8 +47,8 @@ class ColumnarStateDescriptor:
 
     name: str
     dtypes: tuple[Dtype, ...]
-    has_integer_keys: bool = False
-    """Whether the key is one column of integers."""
+    key_types: tuple[Any, ...] = ()
+    """The types of the key's columns in Arrow."""
     ttl_ms: int = 0
     """Time after the last change when a key is forgotten; 0 for never."""
 

@@ -43,7 +43,7 @@ class ColumnTable(StateTable, ColumnarKeyedState):
         self._clock = clock
         self._ttl = descriptor.ttl_ms
         self._next_sweep = 0
-        self._slots = key_slots(descriptor.has_integer_keys)
+        self._slots = key_slots(descriptor.key_types)
         self._removed: set[Any] = set()
         """Keys that the last snapshot may have and that are not there any more, unless they came again."""
         self.columns = empty_columns(descriptor.dtypes, self._slots.capacity)
@@ -90,7 +90,7 @@ class ColumnTable(StateTable, ColumnarKeyedState):
         self._slots.remove(slots)
 
     def __len__(self) -> int:
-        return int(np.count_nonzero(self._slots.is_live))
+        return self._slots.count
 
     def _grow(self) -> None:
         capacity = self._slots.capacity
@@ -167,7 +167,9 @@ class ColumnTable(StateTable, ColumnarKeyedState):
 
     def changed_keys(self) -> tuple[Any, list[Any]]:
         """The slots that have changed since the last snapshot, and the keys that are gone."""
-        return np.flatnonzero(self._is_changed), [key for key in self._removed if self._slots.slot_of(key) < 0]
+        removed = list(self._removed)
+        slots = self._slots.slots_of(removed).tolist()
+        return np.flatnonzero(self._is_changed), [key for key, slot in zip(removed, slots, strict=True) if slot < 0]
 
     def encode_all(self, cleanup: Cleanup | None, now: int) -> Iterator[bytes]:
         return self._encode(self._slots.live())

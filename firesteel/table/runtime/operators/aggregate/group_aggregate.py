@@ -18,7 +18,6 @@ from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.runtime.state.columnar.state import ColumnarStateDescriptor, columnar_state
 from firesteel.table.expressions.session import Session
-from firesteel.table.inference.families import is_integer
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.runtime.operators.aggregate.changes import Changes, are_equal
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
@@ -115,8 +114,9 @@ class GroupAggregateOperator(ColumnOperator):
         super().open(context)
         spec = self._spec
         assert context.backend is not None
-        has_integer_keys = len(spec.grouping) == 1 and is_integer(spec.input_type.fields[spec.grouping[0]].type)
-        descriptor = ColumnarStateDescriptor(_STATE, tuple(self._handler.dtypes), has_integer_keys, spec.ttl_ms)
+        schema = columns_schema(spec.input_type)
+        key_types = tuple(schema.field(column).type for column in spec.grouping)
+        descriptor = ColumnarStateDescriptor(_STATE, tuple(self._handler.dtypes), key_types, spec.ttl_ms)
         self._state = columnar_state(context.backend, descriptor, context.processing_time)
 
     def process_columns(self, batch: ColumnBatch) -> None:

@@ -11,23 +11,23 @@ from firesteel.runtime.columns.rowtime import rowtime_millis
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
-from firesteel.runtime.operators.columns.operator import TwoInputColumnOperator
 from firesteel.table.evaluation.row_codegen import compile_row
 from firesteel.table.expressions.nodes import Expression
 from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import JoinKind
-from firesteel.table.runtime.operators.joins.output import Pairs
-from firesteel.table.runtime.operators.joins.regular import has_null_key
+from firesteel.table.runtime.operators.joins.interval_columns import ColumnIntervalJoinOperator
+from firesteel.table.runtime.operators.joins.operator import TimedRowJoinOperator
+from firesteel.table.runtime.operators.joins.sides import has_null_key
 from firesteel.table.runtime.operators.keyed_objects import keyed_objects
 from firesteel.types.logical import RowType
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
-__all__ = ["STATES", "SqlIntervalJoinOperator", "SqlIntervalJoinSpec"]
+__all__ = ["STATES", "TIMERS", "SqlIntervalJoinOperator", "SqlIntervalJoinSpec"]
 
 STATES = ("left-cache", "right-cache")
-_TIMERS = "interval-join-timers"
+TIMERS = "interval-join-timers"
 _ROWS, _TIMER = 0, 1
 """Of the cache of a key: rows by time, each with whether it was joined; and the time of the timer that removes them."""
 
@@ -51,20 +51,24 @@ class SqlIntervalJoinSpec(OperatorSpec):
     rowtime: int | None
     session: Session
 
-    def create(self, runtime: OperatorRuntime) -> SqlIntervalJoinOperator:
+    def create(self, runtime: OperatorRuntime) -> SqlIntervalJoinOperator | ColumnIntervalJoinOperator:
         """Returns a new operator for one subtask."""
+        if self.is_event_time and runtime.keeps_objects:
+            return ColumnIntervalJoinOperator(self)
         return SqlIntervalJoinOperator(self)
 
 
-class SqlIntervalJoinOperator(TwoInputColumnOperator):
+class SqlIntervalJoinOperator(TimedRowJoinOperator):
     """Joins each row with those of the other side that are kept, and keeps it until no row can match it.
 
     Rows are kept, removed and padded when Flink's TimeIntervalJoin does so. Rows behind the watermark are joined with
     what is still there.
     """
 
+    timers_name = TIMERS
+
     def __init__(self, spec: SqlIntervalJoinSpec):
-        self._spec = spec
+        super().__init__(spec)
         self._condition = None if spec.condition is None else compile_row([spec.condition], spec.session)
         # of each side: how much later than a row of the other side its rows may be
         self._sizes = (-spec.lower_ms, spec.upper_ms)
@@ -75,22 +79,22 @@ class SqlIntervalJoinOperator(TwoInputColumnOperator):
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        assert context.backend is not None
-        self._backend = context.backend
-        self._caches = tuple(keyed_objects(context.backend, name) for name in STATES)
-        self._timers = context.timer_service(_TIMERS, self)
-        spec = self._spec
-        self._out = Pairs(spec.left, spec.right, spec.row_type, spec.rowtime)
+        self._caches = tuple(keyed_objects(self._backend, name) for name in STATES)
+        if self._spec.is_event_time:
+            self._register_restored()
 
-    def process_columns(self, batch: ColumnBatch) -> None:
-        self._process(0, batch)
-
-    def process_second_columns(self, batch: ColumnBatch) -> None:
-        self._process(1, batch)
+    def _register_restored(self) -> None:
+        """Registers the timers of caches, which ColumnIntervalJoinOperator does not store apart."""
+        for cache in self._caches:
+            for key in list(cache.keys()):
+                ((_, timer),) = cache.load([key])
+                if timer is not None:
+                    self._backend.key = key
+                    self._timers.register_event_time_timer(None, timer)
 
     # -- rows --------------------------------------------------------------------------------------------------
 
-    def _process(self, side: int, batch: ColumnBatch) -> None:
+    def process_side(self, side: int, batch: ColumnBatch) -> None:
         spec = self._spec
         now = self._operator_time()
         if spec.is_event_time:
@@ -109,7 +113,7 @@ class SqlIntervalJoinOperator(TwoInputColumnOperator):
         for code, key in enumerate(keys):
             for cache, kept in ((self._caches[side], own[code]), (self._caches[1 - side], other[code])):
                 cache.store(key, kept if kept[_ROWS] or kept[_TIMER] is not None else None)
-        self._flush()
+        self.flush()
 
     def _operator_time(self) -> int:
         if self._spec.is_event_time:
@@ -162,11 +166,6 @@ class SqlIntervalJoinOperator(TwoInputColumnOperator):
         else:
             self._timers.register_processing_time_timer(None, timer)
 
-    def fire_timers(self, timestamp: int) -> bool:
-        fired = self._timers.advance_watermark(timestamp)
-        self._flush()
-        return fired
-
     def process_watermark(self, timestamp: int) -> None:
         while not self.fire_timers(timestamp):
             pass
@@ -181,7 +180,7 @@ class SqlIntervalJoinOperator(TwoInputColumnOperator):
     def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
         """The same in processing time."""
         self._on_timer(timestamp, key)
-        self._flush()
+        self.flush()
 
     def _on_timer(self, timestamp: int, key: Any) -> None:
         now = self._operator_time()
@@ -199,8 +198,3 @@ class SqlIntervalJoinOperator(TwoInputColumnOperator):
                 self._backend.key = key
                 self._register(side, min(cache), own)
             state.store(key, own if cache else None)
-
-    def _flush(self) -> None:
-        batch = self._out.take()
-        if batch is not None:
-            self.emit(batch)

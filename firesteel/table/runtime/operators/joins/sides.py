@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
-from firesteel.table.runtime.operators.rows import identity_of
 from firesteel.types.logical import RowType
 
-__all__ = ["ASSOCIATIONS", "COUNT", "ROW", "STATES", "WRITTEN", "JoinSide", "Record", "Records"]
+__all__ = ["STATES", "JoinSide", "Record", "has_null_key"]
 
 STATES = ("left-records", "right-records")
 
 Record = list[Any]
 """A row that is kept: the row, how often it occurs, with how many rows it is joined, and when it was written."""
-ROW, COUNT, ASSOCIATIONS, WRITTEN = range(4)
-Records = dict[Any, Record]
-"""The rows of one key of a side."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +32,9 @@ class JoinSide:
         """Whether rows are never removed nor replaced."""
         return self.is_insert_only and not self.ttl_ms
 
-    def identity(self) -> Callable[[tuple[Any, ...]], Any]:
-        """What rows are told apart by."""
-        if self.unique_key is None:
-            return identity_of([part.type for part in self.row_type.fields]) or _itself
-        if not self.unique_key:
-            return _nothing
-        chosen = itemgetter(*self.unique_key)
-        frozen = identity_of([self.row_type.fields[index].type for index in self.unique_key])
-        if frozen is None or len(self.unique_key) == 1:
-            return chosen
-        return lambda row: frozen(chosen(row))
 
-
-def _itself(row: tuple[Any, ...]) -> Any:
-    return row
-
-
-def _nothing(_: tuple[Any, ...]) -> Any:
-    return ()
+def has_null_key(key: Any, null_safe: tuple[bool, ...]) -> bool:
+    """Whether a key, as ``distinct_keys`` gives it, has a null that is equal to nothing."""
+    if len(null_safe) == 1:
+        return key is None and not null_safe[0]
+    return any(part is None and not safe for part, safe in zip(key, null_safe, strict=True))

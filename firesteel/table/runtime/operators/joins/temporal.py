@@ -11,21 +11,21 @@ from firesteel.runtime.columns.keys import distinct_keys, state_key
 from firesteel.runtime.columns.rowtime import rowtime_millis
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
-from firesteel.runtime.operators.columns.operator import TwoInputColumnOperator
 from firesteel.table.evaluation.row_codegen import compile_row
 from firesteel.table.expressions.nodes import Expression
 from firesteel.table.expressions.session import Session
-from firesteel.table.runtime.operators.joins.output import Pairs
+from firesteel.table.runtime.operators.joins.operator import TimedRowJoinOperator
+from firesteel.table.runtime.operators.joins.temporal_columns import ColumnTemporalJoinOperator
 from firesteel.table.runtime.operators.keyed_objects import keyed_objects
 from firesteel.types.logical import RowType
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
-__all__ = ["STATE", "TemporalJoinOperator", "TemporalJoinSpec"]
+__all__ = ["STATE", "TIMERS", "TemporalJoinOperator", "TemporalJoinSpec"]
 
 STATE = "temporal-join"
-_TIMERS = "temporal-join-timers"
+TIMERS = "temporal-join-timers"
 _ROWS, _VERSIONS, _TIMER = range(3)
 """Of a key: rows of the left side that wait, with their times and kinds; versions by time, None for a deletion; the
 time of the timer."""
@@ -46,35 +46,32 @@ class TemporalJoinSpec(OperatorSpec):
     rowtime: int | None
     session: Session
 
-    def create(self, runtime: OperatorRuntime) -> TemporalJoinOperator:
+    def create(self, runtime: OperatorRuntime) -> TemporalJoinOperator | ColumnTemporalJoinOperator:
         """Returns a new operator for one subtask."""
-        return TemporalJoinOperator(self)
+        return ColumnTemporalJoinOperator(self) if runtime.keeps_objects else TemporalJoinOperator(self)
 
 
-class TemporalJoinOperator(TwoInputColumnOperator):
+class TemporalJoinOperator(TimedRowJoinOperator):
     """Keeps rows of the left side until the watermark has reached their time, and versions until all rows that come
     have a later one. Null keys are equal to each other, as in Flink's operator."""
 
+    timers_name = TIMERS
+
     def __init__(self, spec: TemporalJoinSpec):
-        self._spec = spec
+        super().__init__(spec)
         self._condition = None if spec.condition is None else compile_row([spec.condition], spec.session)
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
-        assert context.backend is not None
-        self._backend = context.backend
-        self._state = keyed_objects(context.backend, STATE)
-        self._timers = context.timer_service(_TIMERS, self)
-        spec = self._spec
-        self._out = Pairs(spec.left, spec.right, spec.row_type, spec.rowtime)
+        self._state = keyed_objects(self._backend, STATE)
+        # ColumnTemporalJoinOperator does not store timers apart
+        for key in list(self._state.keys()):
+            ((_, _, timer),) = self._state.load([key])
+            if timer is not None:
+                self._backend.key = key
+                self._timers.register_event_time_timer(None, timer)
 
-    def process_columns(self, batch: ColumnBatch) -> None:
-        self._process(0, batch)
-
-    def process_second_columns(self, batch: ColumnBatch) -> None:
-        self._process(1, batch)
-
-    def _process(self, side: int, batch: ColumnBatch) -> None:
+    def process_side(self, side: int, batch: ColumnBatch) -> None:
         spec = self._spec
         times = rowtime_millis(ColumnBatch(batch.data, None, spec.times[side])).tolist()
         codes, values = distinct_keys(batch, spec.keys[side])
@@ -107,13 +104,6 @@ class TemporalJoinOperator(TwoInputColumnOperator):
             self._timers.register_event_time_timer(None, time)
             kept[_TIMER] = time
 
-    def fire_timers(self, timestamp: int) -> bool:
-        fired = self._timers.advance_watermark(timestamp)
-        batch = self._out.take()
-        if batch is not None:
-            self.emit(batch)
-        return fired
-
     def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:
         """Joins the rows of a key that the watermark has reached."""
         (kept,) = self._state.load([key])
@@ -139,9 +129,6 @@ class TemporalJoinOperator(TwoInputColumnOperator):
         if waiting:
             self._register(kept, min(entry[0] for entry in waiting))
         self._state.store(key, kept if waiting or versions else None)
-
-    def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
-        """Never called: there are no such timers."""
 
     def _matches(self, row: Any, version: Any) -> bool:
         return self._condition is None or self._condition(row + version)[0] is True

@@ -12,7 +12,6 @@ from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.runtime.state.columnar.state import ColumnarStateDescriptor, columnar_state
-from firesteel.table.inference.families import is_integer
 from firesteel.table.runtime.operators.ranks.changes import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from firesteel.table.runtime.operators.ranks.sort_keys import SortKeys
 from firesteel.table.runtime.operators.rows import RowCodec
@@ -57,9 +56,10 @@ class ColumnarTopNOperator(ColumnOperator):
         super().open(context)
         spec, count = self._spec, self._count
         assert context.backend is not None
-        has_integer_keys = len(spec.keys) == 1 and is_integer(spec.row_type.fields[spec.keys[0]].type)
+        schema = columns_schema(spec.row_type)
+        key_types = tuple(schema.field(column).type for column in spec.keys)
         dtypes = ("i8", *["i8"] * count, *["i1"] * count, *["O"] * count)
-        descriptor = ColumnarStateDescriptor("top-n", dtypes, has_integer_keys, spec.ttl_ms)
+        descriptor = ColumnarStateDescriptor("top-n", dtypes, key_types, spec.ttl_ms)
         self._state = columnar_state(context.backend, descriptor, context.processing_time)
 
     def process_columns(self, batch: ColumnBatch) -> None:

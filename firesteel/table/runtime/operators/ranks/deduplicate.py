@@ -12,11 +12,11 @@ from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.runtime.state.columnar.state import ColumnarStateDescriptor, columnar_state
-from firesteel.table.inference.families import is_integer
 from firesteel.table.plan.time_attributes import is_proctime
 from firesteel.table.runtime.operators.ranks.changes import INSERT, UPDATE_AFTER, UPDATE_BEFORE, Changes
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
 from firesteel.table.runtime.operators.rows import RowCodec, identity_of
+from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowType
 
 if TYPE_CHECKING:
@@ -137,8 +137,9 @@ class LastTimeOperator(ColumnOperator):
         super().open(context)
         spec = self._spec
         assert context.backend is not None
-        has_integer_keys = len(spec.keys) == 1 and is_integer(spec.row_type.fields[spec.keys[0]].type)
-        descriptor = ColumnarStateDescriptor(_LAST_ROW, ("i8",), has_integer_keys, spec.ttl_ms)
+        schema = columns_schema(spec.row_type)
+        key_types = tuple(schema.field(column).type for column in spec.keys)
+        descriptor = ColumnarStateDescriptor(_LAST_ROW, ("i8",), key_types, spec.ttl_ms)
         self._state = columnar_state(context.backend, descriptor, context.processing_time)
 
     def process_columns(self, batch: ColumnBatch) -> None:

@@ -32,8 +32,6 @@ from firesteel.types.logical import LogicalType, RowType
 
 __all__ = ["WindowAggregateOperator", "WindowAggregateSpec"]
 
-_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-
 
 @dataclass(frozen=True)
 class WindowAggregateSpec(OperatorSpec):
@@ -84,8 +82,7 @@ class WindowAggregateOperator(WindowOperator):
         spec = self._spec
         self._handler = AggregateHandler(spec.input_type, spec.calls, spec.retracts, spec.session)
         schema = columns_schema(spec.input_type)
-        is_integer = len(spec.keys) == 1 and schema.field(spec.keys[0]).type in _INTEGERS
-        self._table = SliceTable(self._handler, spec.keys, is_integer)
+        self._table = SliceTable(self._handler, spec.keys, [schema.field(column).type for column in spec.keys])
         self._state = WindowState(context, "windows", range(len(spec.keys)))
         width = len(spec.keys)
         for end, rows in self._state.restore():

@@ -21,9 +21,9 @@ _MAX_CHUNKS = 64
 class KeyRows:
     """Numbers keys, and keeps the columns of each. A key is forgotten when nothing refers to it."""
 
-    def __init__(self, columns: Sequence[int], has_integer_keys: bool):
+    def __init__(self, columns: Sequence[int], types: Sequence[Any]):
         self._columns = list(columns)
-        self._slots = key_slots(has_integer_keys)
+        self._slots = key_slots(types)
         self._references = np.zeros(self._slots.capacity, np.int64)
         self._rows = np.zeros(self._slots.capacity, np.int64)
         """Per key, its row in the chunks."""

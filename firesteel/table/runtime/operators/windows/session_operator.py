@@ -102,10 +102,10 @@ class _SessionOperator(WindowOperator):
         self._handler = self.create_handler()
         self._capacity = 1024
         self._columns = empty_columns(self._handler.dtypes, self._capacity)
-        self._keys = KeyRows(self._key_columns, has_integer_keys=False)
         self._state = WindowState(context, "sessions", range(len(self._key_columns)))
         width = len(self._key_columns)
         schema = columns_schema(self._input_type)
+        self._keys = KeyRows(self._key_columns, [schema.field(column).type for column in self._key_columns])
         for end, rows in self._state.restore():
             batch = keys_in_place(rows.columns[:width], self._key_columns, rows.num_rows, schema)
             codes, numbers = self._keys.lookup(batch)

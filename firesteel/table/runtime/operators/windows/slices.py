@@ -33,9 +33,9 @@ class _Pairs:
 class SliceTable:
     """One slot for each slice and key, with the columns of all accumulators."""
 
-    def __init__(self, handler: AggregateHandler, key_columns: Sequence[int], has_integer_keys: bool):
+    def __init__(self, handler: AggregateHandler, key_columns: Sequence[int], key_types: Sequence[Any]):
         self._handler = handler
-        self.keys = KeyRows(key_columns, has_integer_keys)
+        self.keys = KeyRows(key_columns, key_types)
         self._slots = IntegerSlots()
         self.columns = empty_columns(handler.dtypes, self._slots.capacity)
         self._ends = np.zeros(self._slots.capacity, np.int64)
