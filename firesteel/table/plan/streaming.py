@@ -64,10 +64,18 @@ class Sink(SingleInput):
     """The table; None if the rows go to a program or to a client."""
     sink: DynamicTableSink
     primary_key: tuple[int, ...] = ()
+    on_conflict: str | None = None
+    """What becomes of rows with the same primary key but other keys: DEDUPLICATE keeps the last one."""
 
     def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
         produced = inputs[0]
         accepted = self.sink.get_changelog_mode(produced)
+        if self.on_conflict is not None and accepted.is_insert_only:
+            table = "" if self.identifier is None else self.identifier.as_summary_string()
+            raise ValidationError(
+                f"ON CONFLICT clause is only allowed for upsert sinks. The sink '{table}' is not an upsert sink "
+                "because it only accepts INSERT (append-only) changes."
+            )
         refused = produced.kinds - accepted.kinds - {RowKind.UPDATE_BEFORE}
         if refused:
             changes = {RowKind.UPDATE_AFTER: "update", RowKind.DELETE: "delete", RowKind.INSERT: "insert"}
@@ -90,7 +98,8 @@ class Sink(SingleInput):
 
     def describe(self) -> str:
         table = self.sink.as_summary_string() if self.identifier is None else self.identifier.as_summary_string()
-        return f"Sink(table=[{table}], fields=[{', '.join(self.row_type.field_names)}])"
+        conflict = "" if self.on_conflict is None else f", conflictStrategy=[{self.on_conflict}]"
+        return f"Sink(table=[{table}], fields=[{', '.join(self.row_type.field_names)}]{conflict})"
 
 
 def inputs_of(expressions: Sequence[Expression]) -> list[int]:

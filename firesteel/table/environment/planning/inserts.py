@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from firesteel.config import table_options
 from firesteel.table.binder.calls import cast_to
@@ -33,8 +34,11 @@ def bind_insert(session: TableSession, insert: Insert) -> Sink:
     """The plan of an INSERT statement."""
     if insert.upsert:
         raise ValidationError("UPSERT INTO is not supported.", hint="Write INSERT INTO a table with a PRIMARY KEY.")
-    if insert.on_conflict is not None:
-        raise ValidationError("ON CONFLICT is not supported yet.")
+    if insert.on_conflict not in (None, "DEDUPLICATE"):
+        raise ValidationError(
+            f"ON CONFLICT DO {insert.on_conflict} is not supported yet.",
+            hint="ON CONFLICT DO DEDUPLICATE keeps the last row of each primary key.",
+        )
     sql = insert.source.sql if insert.source is not None else ""
     found = find_sink_table(session, insert.path)
     schema = session.resolved_schema(found.table)
@@ -43,7 +47,8 @@ def bind_insert(session: TableSession, insert: Insert) -> Sink:
     plan = session.bind(insert.query, sql)
     plan = _with_all_columns(plan, insert.columns, static, found, schema)
     partition = {name: str(value.value) for name, value in static.items()}
-    return sink_of(session, found, plan, hints, overwrite=insert.overwrite, partition=partition)
+    sink = sink_of(session, found, plan, hints, overwrite=insert.overwrite, partition=partition)
+    return replace(sink, on_conflict=insert.on_conflict)
 
 
 def find_sink_table(session: TableSession, path: Sequence[str]) -> FoundTable:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from firesteel.config.table_options import UPSERT_MATERIALIZE
-from firesteel.table.connectors.in_memory import InMemorySource
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import collecting, job_plan
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
 from firesteel.table.environment.results.spark import plan_for_spark
 from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
+from firesteel.table.environment.statements.plan_tree import PlanTree
 from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements.base import Statement
 from firesteel.table.parser.statements.dml import Insert, Query, StatementSet
 from firesteel.table.parser.statements.utility import Explain
 from firesteel.table.plan.constraints import ConstraintEnforcer
-from firesteel.table.plan.nodes import LogicalNode, TableScan, Values
+from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.streaming import Sink
-from firesteel.table.plan.traits import Traits, infer_traits
+from firesteel.table.plan.traits import infer_traits
 from firesteel.table.rules.optimizer import optimize, optimize_all
+from firesteel.table.spark_sql.layout import laid_out
 from firesteel.table.spark_sql.queries import UnsupportedInSparkError
 
 __all__ = ["explain_plans", "explain_statement"]
@@ -55,7 +56,7 @@ def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: 
     """The plans as they were bound, as they are run, and what runs them."""
     if ExplainDetail.PLAN_ADVICE in details:
         raise ValidationError("EXPLAIN PLAN_ADVICE is not supported yet.")
-    parts = ["== Abstract Syntax Tree ==\n" + "\n".join(_tree(plan, {}) for plan in plans)]
+    parts = ["== Abstract Syntax Tree ==\n" + PlanTree(plans, with_exchanges=False).print()]
     if session.is_streaming:
         parts += _streaming_parts(plans, details, session.configuration.get(UPSERT_MATERIALIZE))
     else:
@@ -72,8 +73,8 @@ def _streaming_parts(plans: Sequence[LogicalNode], details: Sequence[ExplainDeta
     shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}
     with_cost = ExplainDetail.ESTIMATED_COST in details
     return [
-        "== Optimized Physical Plan ==\n" + "\n".join(_tree(plan, shown, with_cost) for plan in optimized),
-        "== Optimized Execution Plan ==\n" + "\n".join(_tree(plan, {}) for plan in optimized),
+        "== Optimized Physical Plan ==\n" + PlanTree(optimized, shown, with_cost=with_cost).print(),
+        "== Optimized Execution Plan ==\n" + PlanTree(optimized, with_reuse=True).print(),
     ]
 
 
@@ -83,36 +84,6 @@ def _execution(plan: LogicalNode, session: TableSession) -> str:
     if isinstance(query, ConstraintEnforcer):
         query = query.input
     try:
-        return f"Spark SQL:\n{plan_for_spark(session, query).text}\n"
+        return f"Spark SQL:\n{laid_out(plan_for_spark(session, query).text)}\n"
     except UnsupportedInSparkError as error:
-        return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{_tree(optimize(plan), {})}"
-
-
-def _tree(
-    node: LogicalNode,
-    traits: Mapping[LogicalNode, Traits],
-    with_cost: bool = False,
-    prefix: str = "",
-    branch: str = "",
-) -> str:
-    text = node.describe()
-    if node in traits:
-        mode = f"changelogMode=[{traits[node].mode}]"
-        text = f"{text[:-1]}{'' if text.endswith('()') else ', '}{mode})" if text.endswith(")") else f"{text}({mode})"
-    if with_cost:
-        text += f": rowcount = {_row_count(node)}"
-    lines = [f"{prefix}{branch}{text}\n"]
-    below = prefix + {"": "", "+- ": "   ", ":- ": ":  "}[branch]
-    inputs = node.inputs()
-    for index, each in enumerate(inputs):
-        lines.append(_tree(each, traits, with_cost, below, "+- " if index == len(inputs) - 1 else ":- "))
-    return "".join(lines)
-
-
-def _row_count(node: LogicalNode) -> str:
-    """How many rows a node has, where that is known: those of the program and of VALUES."""
-    if isinstance(node, Values):
-        return str(len(node.rows))
-    if isinstance(node, TableScan) and isinstance(node.source, InMemorySource):
-        return str(len(node.source.batch))
-    return "unknown"
+        return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{PlanTree([optimize(plan)]).print()}"

@@ -1,0 +1,91 @@
+"""Plans as trees of text: one node a line, with the exchanges between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from firesteel.table.environment.statements.row_counts import row_count
+from firesteel.table.plan.exchanges import FORWARD, distributions
+from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.plan.traits import Traits
+
+__all__ = ["PlanTree"]
+
+_BELOW = {"": "", "+- ": "   ", ":- ": ":  "}
+
+
+class PlanTree:
+    """Prints the plans of one job.
+
+    ``traits`` adds the kinds of rows that nodes emit, ``with_cost`` how many there are, and ``with_reuse`` shows a
+    relation that several nodes read once.
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[LogicalNode],
+        traits: Mapping[LogicalNode, Traits] | None = None,
+        *,
+        with_cost: bool = False,
+        with_exchanges: bool = True,
+        with_reuse: bool = False,
+    ) -> None:
+        self._plans = plans
+        self._traits = traits or {}
+        self._with_cost = with_cost
+        self._with_exchanges = with_exchanges
+        self._numbers: dict[LogicalNode, int] = {}
+        self._shown: set[LogicalNode] = set()
+        if with_reuse:
+            self._number_shared()
+
+    def print(self) -> str:
+        """The trees, one after the other."""
+        return "\n".join("".join(self._lines(plan, "", "")) for plan in self._plans)
+
+    def _number_shared(self) -> None:
+        """Numbers the largest relations that several nodes read."""
+        readers: Counter[LogicalNode] = Counter()
+        seen: set[LogicalNode] = set()
+        left = list(reversed(self._plans))
+        while left:
+            node = left.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            for below in node.inputs():
+                readers[below] += 1
+                left.append(below)
+        shared = (node for node, count in readers.items() if count > 1 and node.inputs())
+        self._numbers = {node: number for number, node in enumerate(shared, 1)}
+
+    def _lines(self, node: LogicalNode, prefix: str, branch: str) -> Iterator[str]:
+        number = self._numbers.get(node)
+        if number is not None and node in self._shown:
+            yield f"{prefix}{branch}Reused(reference_id=[{number}])\n"
+            return
+        self._shown.add(node)
+        reuse = "" if number is None else f"(reuse_id=[{number}])"
+        yield f"{prefix}{branch}{self._text(node)}{reuse}\n"
+        below = prefix + _BELOW[branch]
+        inputs = node.inputs()
+        exchanges = distributions(node) if self._with_exchanges else [FORWARD] * len(inputs)
+        for index, (each, exchange) in enumerate(zip(inputs, exchanges, strict=True)):
+            own = "+- " if index == len(inputs) - 1 else ":- "
+            if exchange == FORWARD:
+                yield from self._lines(each, below, own)
+                continue
+            yield f"{below}{own}Exchange(distribution=[{exchange}])\n"
+            yield from self._lines(each, below + _BELOW[own], "+- ")
+
+    def _text(self, node: LogicalNode) -> str:
+        text = node.describe()
+        if node in self._traits:
+            mode = f"changelogMode=[{self._traits[node].mode}]"
+            is_call = text.endswith(")")
+            text = f"{text[:-1]}{'' if text.endswith('()') else ', '}{mode})" if is_call else f"{text}({mode})"
+        if self._with_cost:
+            count = row_count(node)
+            text += f": rowcount = {'unknown' if count is None else count}"
+        return text
