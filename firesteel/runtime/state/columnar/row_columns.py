@@ -21,6 +21,9 @@ Decoder = Callable[[int, Any], list[Any]]
 _MIN_CAPACITY = 1024
 _FAN_IN = 4
 """So many segments of a level become one of the next."""
+_MAX_SEGMENT_BYTES = 256 * 1024 * 1024
+_MAX_COPIED = 1 << 16
+"""Rows that are copied at a time."""
 
 
 class RowColumns:
@@ -79,13 +82,15 @@ class RowColumns:
 
     def keep(self, numbers: Any) -> None:
         """Keeps these rows only, which are numbered from 0 again."""
-        kept = pa.RecordBatch.from_arrays(self.take(numbers), schema=self.schema) if len(self.schema) else None
-        self._columns = [column.empty() for column in self._columns]
+        columns, self._columns = self._columns, [column.empty() for column in self._columns]
         self.count = 0
-        if kept is None:
+        if not columns:
             self.count = len(numbers)
-        else:
-            self.append(kept)
+            return
+        # an array of strings has at most 2 GB
+        for start in range(0, len(numbers), _MAX_COPIED):
+            part = numbers[start : start + _MAX_COPIED]
+            self.append(pa.RecordBatch.from_arrays([column.take(part, None) for column in columns], schema=self.schema))
 
 
 class _Column(ABC):
@@ -227,6 +232,8 @@ class _SegmentedColumn(_Column):
         self._starts.append(first)
         self._levels.append(0)
         while len(self._levels) >= _FAN_IN and self._levels[-_FAN_IN] == self._levels[-1]:
+            if sum(segment.nbytes for segment in self._segments[-_FAN_IN:]) > _MAX_SEGMENT_BYTES:
+                break
             self._segments[-_FAN_IN:] = [pa.concat_arrays(self._segments[-_FAN_IN:])]
             self._starts[-_FAN_IN:] = [self._starts[-_FAN_IN]]
             self._levels[-_FAN_IN:] = [self._levels[-1] + 1]
