@@ -28,7 +28,7 @@ PARTS = {
 }
 """By name, with the marks that choose the tests; those first that wait for other processes most of the time, those last
 that several processes share."""
-AT_ONCE = 6
+AT_ONCE = 5
 """Parts with tests; types are checked beside them."""
 WORKERS = {"integration": ("-n", "2"), "jobs": ("-n", "2", "--dist", "loadfile"), "unit": ("-n", "2")}
 """Processes among which a part distributes its tests; those of a file share what is expensive to make."""

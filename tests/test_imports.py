@@ -26,7 +26,7 @@ LAYERS: dict[str, set[str]] = {
     "runtime": {"filesystem", "spi", *VOCABULARY},
     "metrics": {"runtime", *VOCABULARY},
     "graph": {"runtime", "spi", *VOCABULARY},
-    "table": {"datastream", "graph", "runtime", "connectors", "formats", "spi", *VOCABULARY},
+    "table": {"datastream", "graph", "runtime", "connectors", "formats", "filesystem", "spi", *VOCABULARY},
     "formats": {"filesystem", "spi", *VOCABULARY},
     "connectors": {"formats", "filesystem", "spi", *VOCABULARY},
     "datastream": {"graph", "runtime", "connectors", "formats", "metrics", "spi", *VOCABULARY},
@@ -103,6 +103,7 @@ BY_NAME = {
     ("datastream/executor.py", "spark"),  # loaded when a program is executed, not before
     ("datastream/dataframes.py", "spark"),  # loaded when a program has to do with a DataFrame
     ("table/environment/results/spark.py", "spark"),  # loaded when a bounded query runs on Spark
+    ("table/environment/spark_tables.py", "spark"),  # loaded by a catalog of Spark
     ("runtime/failure/failure_place.py", "connectors"),  # looked for in tracebacks, never imported
     ("formats/bad_records.py", "connectors"),  # the name under which its records are stored
     ("pyflink.py", "process"),

@@ -8,6 +8,8 @@ from firesteel.config.option import ConfigOptions
 __all__ = [
     "AGG_PHASE_STRATEGY",
     "ALLOW_LATENESS",
+    "ASYNC_LOOKUP_BUFFER_CAPACITY",
+    "ASYNC_LOOKUP_TIMEOUT",
     "EARLY_FIRE_DELAY",
     "EARLY_FIRE_ENABLED",
     "IDLE_STATE_RETENTION",
@@ -30,6 +32,18 @@ AGG_PHASE_STRATEGY = (
         "Whether aggregates have a local phase before the exchange by key. AUTO: if the functions can be merged, "
         "mini-batches are enabled, and there is more than one subtask."
     )
+)
+ASYNC_LOOKUP_BUFFER_CAPACITY = (
+    _key("table.exec.async-lookup.buffer-capacity")
+    .int_type()
+    .default_value(100)
+    .with_description("Asynchronous lookups of a subtask at the same time; there are at most 8, one in each thread.")
+)
+ASYNC_LOOKUP_TIMEOUT = (
+    _key("table.exec.async-lookup.timeout")
+    .duration_type()
+    .default_value(Duration.of_minutes(3))
+    .with_description("Time after which an asynchronous lookup fails.")
 )
 EARLY_FIRE_ENABLED = (
     _key("table.exec.emit.early-fire.enabled")

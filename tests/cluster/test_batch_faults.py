@@ -24,7 +24,7 @@ def cluster(cluster_of_two: StandaloneCluster) -> StandaloneCluster:
     return cluster_of_two
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["the host", "Spark"])
 def driver(
     request: pytest.FixtureRequest, cluster: StandaloneCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Driver]:
@@ -41,10 +41,7 @@ def driver(
         driver.close()
 
 
-CASES = [*(("the host", stage) for stage in STAGES), ("Spark", "window")]
-
-
-@pytest.mark.parametrize(("driver", "stage"), CASES, indirect=["driver"])
+@pytest.mark.parametrize("stage", STAGES)
 def test_the_result_is_the_same_and_every_file_there_once(
     stage: str, tmp_path: Path, driver: Driver, cluster: StandaloneCluster
 ) -> None:

@@ -130,6 +130,11 @@ class FileSinkWriter(SinkWriter[Any]):
             if end_of_input or part.is_full or self._policy.should_roll_on_checkpoint(part.size):
                 self._roll(bucket_id)
 
+    def roll_bucket(self, bucket_id: str) -> None:
+        """Makes the part file of a bucket pending, if there is one in progress."""
+        if bucket_id in self._parts:
+            self._roll(bucket_id)
+
     def prepare_commit(self) -> list[Any]:
         """Hands over the pending files, once they are durable."""
         compaction = self._compaction

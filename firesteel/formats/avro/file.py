@@ -17,7 +17,7 @@ from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInp
 from firesteel.formats.stream_format import BulkFormat
 from firesteel.spi.source import ReaderOutput
 
-__all__ = ["AvroBulkFormat", "AvroInputFormat"]
+__all__ = ["AvroBulkFormat", "AvroInputFormat", "AvroReader"]
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
@@ -43,7 +43,7 @@ class AvroBulkFormat(BulkFormat):
 
     def open_split(self, source: SplitInput) -> FormatReader:
         """A reader of one split."""
-        return _AvroReader(source, self.avro_schema)
+        return AvroReader(source, self.avro_schema)
 
     def is_splittable(self) -> bool:
         """A block can be found from anywhere in a file."""
@@ -74,7 +74,7 @@ class _Block:
     error: str | None = None
 
 
-class _AvroReader(FormatReader):
+class AvroReader(FormatReader):
     """A block is of the split in which the sync marker before it begins."""
 
     def __init__(self, source: SplitInput, schema: AvroSchema | None) -> None:

@@ -36,6 +36,7 @@ BUILT_IN: dict[str, str] = {
     "nexmark": "firesteel.table.connectors.nexmark",
     "postgres-cdc": "firesteel.table.connectors.postgres.cdc",
     "print": "firesteel.table.connectors.print",
+    "spark": "firesteel.table.environment.spark_tables",
     "upsert-kafka": "firesteel.table.connectors.kafka.upsert",
 }
 """The module of each connector; its ``FACTORY`` is the factory."""

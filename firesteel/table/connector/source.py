@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.connector.lookups import LookupCacheOptions
+from firesteel.table.connector.lookups import FullCacheOptions, LookupCacheOptions
 from firesteel.table.expressions.nodes import Expression
 from firesteel.types.logical import RowType
 
@@ -73,6 +73,10 @@ class ScanTableSource(DynamicTableSource):
         """The rows as a DataFrame that Spark reads itself; None if only ``create_stream`` can read them."""
         return None
 
+    def spark_reader(self) -> str:
+        """What reads the rows of a bounded query on Spark, and why; EXPLAIN shows it."""
+        return "a job of Firesteel"
+
     # -- what planners push down: each returns the changed source, or None if it cannot --------------------------
 
     def with_projection(self, columns: Sequence[int]) -> ScanTableSource | None:
@@ -104,7 +108,7 @@ class LookupTableSource(DynamicTableSource):
     """A source that finds rows by keys, for lookup joins."""
 
     @property
-    def lookup_cache(self) -> LookupCacheOptions | None:
+    def lookup_cache(self) -> LookupCacheOptions | FullCacheOptions | None:
         """The cache of the rows that were found, from the options of the table; None for none."""
         return None
 
@@ -122,6 +126,10 @@ class LookupFunction(ABC):
     @abstractmethod
     def lookup_many(self, keys: Sequence[tuple[Any, ...]]) -> Sequence[Sequence[tuple[Any, ...]]]:
         """The rows of each key, with the values that rows hold inside of the engine (``firesteel.types.internal``)."""
+
+    def read_all(self) -> Iterator[tuple[Any, ...]]:
+        """All rows, for a cache of the whole table."""
+        raise NotImplementedError(f"{type(self).__name__} cannot read all rows")
 
     def close(self) -> None:  # noqa: B027
         """Disconnects."""

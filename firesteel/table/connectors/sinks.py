@@ -16,7 +16,9 @@ __all__ = ["PARALLELISM", "add_sink"]
 PARALLELISM = ConfigOptions.key("sink.parallelism").int_type().no_default_value()
 
 
-def add_sink(stream: Any, converter: RecordConverter, sink: Any, context: SinkContext, parallelism: int | None) -> Any:
+def add_sink(
+    stream: Any, converter: RecordConverter | ToRecordsSpec, sink: Any, context: SinkContext, parallelism: int | None
+) -> Any:
     """Adds a sink of records to a stream of columns.
 
     Without a parallelism the sink has that of its input. With another one, rows are distributed by the primary key if
@@ -29,7 +31,8 @@ def add_sink(stream: Any, converter: RecordConverter, sink: Any, context: SinkCo
         stream = type(stream)(stream._environment, partition)
     elif wanted is None:
         wanted = own
-    records = stream._transform("ToRecords", ToRecordsSpec(converter), None)
+    spec = converter if isinstance(converter, ToRecordsSpec) else ToRecordsSpec(converter)
+    records = stream._transform("ToRecords", spec, None)
     if wanted is not None:
         records = records.set_parallelism(wanted)
     added = records.sink_to(sink).name(context.name)

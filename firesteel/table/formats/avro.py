@@ -20,7 +20,7 @@ from firesteel.types import logical as t
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema, from_column, to_column
 
-__all__ = ["FACTORY", "AvroDecodingFormat", "AvroEncodingFormat", "avro_schema"]
+__all__ = ["FACTORY", "AvroDecodingFormat", "AvroEncodingFormat", "avro_schema", "from_avro", "to_avro"]
 
 CODEC = ConfigOptions.key("codec").string_type().no_default_value()
 ENCODING = ConfigOptions.key("encoding").string_type().default_value("binary")
@@ -42,18 +42,21 @@ _SIMPLE: dict[type[t.LogicalType], str] = {
 }
 
 
-def avro_schema(row_type: t.RowType, name: str = "record") -> dict[str, Any]:
-    """The schema of records. Logical types are left out: they do not change the bytes."""
-    fields = [{"name": part.name, "type": _type(part.type, f"{name}_{part.name}")} for part in row_type.fields]
+def avro_schema(row_type: t.RowType, name: str = "record", *, logical_types: bool = False) -> dict[str, Any]:
+    """The schema of records. Logical types do not change the bytes; readers of files want to know them."""
+    fields: list[dict[str, Any]] = []
+    for part in row_type.fields:
+        type_ = _type(part.type, f"{name}_{part.name}", logical_types)
+        fields.append({"name": part.name, "type": type_, **({"default": None} if part.type.nullable else {})})
     return {"type": "record", "name": name, "fields": fields}
 
 
-def _type(type_: t.LogicalType, name: str) -> Any:
-    found = _not_null(type_, name)
+def _type(type_: t.LogicalType, name: str, logical_types: bool) -> Any:
+    found = _not_null(type_, name, logical_types)
     return ["null", found] if type_.nullable else found
 
 
-def _not_null(type_: t.LogicalType, name: str) -> Any:
+def _not_null(type_: t.LogicalType, name: str, logical_types: bool) -> Any:
     match type_:
         case t.TimeType() | t.TimestampType():
             word = "TIME" if isinstance(type_, t.TimeType) else "TIMESTAMP"
@@ -62,16 +65,32 @@ def _not_null(type_: t.LogicalType, name: str) -> Any:
                     f"Avro does not support {word} type with precision: {type_.precision}, it only supports precision "
                     "less than 3."
                 )
-            return "int" if word == "TIME" else "long"
+            plain = "int" if word == "TIME" else "long"
+            return {"type": plain, "logicalType": f"{word.lower()}-millis"} if logical_types else plain
+        case t.DateType() if logical_types:
+            return {"type": "int", "logicalType": "date"}
+        case t.DecimalType() if logical_types:
+            digits = {"precision": type_.precision, "scale": type_.scale}
+            return {"type": "bytes", "logicalType": "decimal", **digits}
         case t.ArrayType():
-            return {"type": "array", "items": _type(type_.element_type, name)}
+            return {"type": "array", "items": _type(type_.element_type, name, logical_types)}
         case t.MapType() if isinstance(type_.key_type, (t.CharType, t.VarCharType)):
-            return {"type": "map", "values": _type(type_.value_type, name)}
+            return {"type": "map", "values": _type(type_.value_type, name, logical_types)}
         case t.RowType():
-            return avro_schema(type_, name)
+            return avro_schema(type_, name, logical_types=logical_types)
     if type(type_) not in _SIMPLE:
         raise ValidationError(f"Unsupported to derive Schema for type: {type_.as_summary_string()}")
     return _SIMPLE[type(type_)]
+
+
+def from_avro(type_: t.LogicalType) -> Convert:
+    """What makes of a value of Avro what a row holds; null stays null."""
+    return _nullable(_reader(type_))
+
+
+def to_avro(type_: t.LogicalType) -> Convert:
+    """What makes of a value of a row what Avro takes; null stays null."""
+    return _nullable(_writer(type_))
 
 
 def _reader(type_: t.LogicalType) -> Convert:
@@ -82,13 +101,13 @@ def _reader(type_: t.LogicalType) -> Convert:
         case t.TimestampType():
             return lambda value: value * 1_000_000
         case t.ArrayType():
-            element = _nullable(_reader(type_.element_type))
+            element = from_avro(type_.element_type)
             return lambda values: [element(value) for value in values]
         case t.MapType():
-            item = _nullable(_reader(type_.value_type))
+            item = from_avro(type_.value_type)
             return lambda entries: {key: item(value) for key, value in entries.items()}
         case t.RowType():
-            parts = [(part.name, _nullable(_reader(part.type))) for part in type_.fields]
+            parts = [(part.name, from_avro(part.type)) for part in type_.fields]
             return lambda record: tuple(read(record[name]) for name, read in parts)
     return lambda value: value
 
@@ -101,13 +120,13 @@ def _writer(type_: t.LogicalType) -> Convert:
         case t.TimestampType():
             return lambda value: value // 1_000_000
         case t.ArrayType():
-            element = _nullable(_writer(type_.element_type))
+            element = to_avro(type_.element_type)
             return lambda values: [element(value) for value in values]
         case t.MapType():
-            item = _nullable(_writer(type_.value_type))
+            item = to_avro(type_.value_type)
             return lambda entries: {key: item(value) for key, value in entries.items()}
         case t.RowType():
-            parts = [(part.name, _nullable(_writer(part.type))) for part in type_.fields]
+            parts = [(part.name, to_avro(part.type)) for part in type_.fields]
             return lambda row: {name: write(value) for (name, write), value in zip(parts, row, strict=True)}
     return lambda value: value
 
@@ -139,7 +158,7 @@ class _AvroDecoder(Decoder):
         self._read = fastavro.schemaless_reader
         self._schema = fastavro.parse_schema(avro_schema(written))
         self._wanted = wanted
-        self._fields = [(part.name, part.type, _nullable(_reader(part.type))) for part in wanted.fields]
+        self._fields = [(part.name, part.type, from_avro(part.type)) for part in wanted.fields]
 
     def decode(self, messages: Sequence[bytes | None]) -> Decoded:
         import numpy as np
@@ -174,7 +193,7 @@ class _AvroEncoder(Encoder):
         fastavro = import_fastavro()
         self._write = fastavro.schemaless_writer
         self._schema = fastavro.parse_schema(avro_schema(row_type))
-        self._fields = [(part.name, part.type, _nullable(_writer(part.type))) for part in row_type.fields]
+        self._fields = [(part.name, part.type, to_avro(part.type)) for part in row_type.fields]
 
     def encode(self, batch: ColumnBatch) -> list[bytes | None]:
         columns = [

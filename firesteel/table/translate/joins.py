@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 from firesteel.common.errors import FiresteelWarning
+from firesteel.config.table_options import ASYNC_LOOKUP_BUFFER_CAPACITY, ASYNC_LOOKUP_TIMEOUT
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.lookups import LookupOptions
 from firesteel.table.connector.source import LookupTableSource, ScanTableSource
 from firesteel.table.plan.joins import StreamingJoin
 from firesteel.table.plan.lookup_joins import LookupJoin
@@ -108,6 +111,16 @@ def temporal_join(node: TemporalJoin, translator: Translator) -> Columns:
     return _by_keys(node, translator, "TemporalJoin", spec)
 
 
+def _completed(node: LookupJoin, translator: Translator) -> LookupOptions:
+    """The options of a lookup, with those of the session where its hint has none."""
+    options, configuration = node.options, translator.configuration
+    return replace(
+        options,
+        timeout_ms=options.timeout_ms or configuration.get(ASYNC_LOOKUP_TIMEOUT).to_millis(),
+        capacity=options.capacity or configuration.get(ASYNC_LOOKUP_BUFFER_CAPACITY),
+    )
+
+
 @translates(LookupJoin)
 def lookup_join(node: LookupJoin, translator: Translator) -> Columns:
     """A join with rows that are looked up."""
@@ -125,9 +138,10 @@ def lookup_join(node: LookupJoin, translator: Translator) -> Columns:
         node.kind is JoinKind.LEFT,
         node.row_type,
         rowtime_of(node.row_type),
-        node.options,
+        _completed(node, translator),
         source.lookup_cache,
         translator.session,
+        tuple(column for column, _ in node.keys),
     )
     return translator.apply(translator.translate(node.input), "LookupJoin", spec)
 

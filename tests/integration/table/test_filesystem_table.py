@@ -37,7 +37,7 @@ def written(path: Path, name: str, partition_keys=(), **others: str) -> None:
     write_rows(sink, TYPE, ROWS)
 
 
-@pytest.mark.parametrize("name", ["json", "csv", "parquet"])
+@pytest.mark.parametrize("name", ["json", "csv", "parquet", "orc", "avro"])
 def test_rows_that_are_written_are_read(tmp_path, name):
     written(tmp_path, name, **({"csv.null-literal": "NULL"} if name == "csv" else {}))
     extra = {"csv.null-literal": "NULL"} if name == "csv" else {}
@@ -50,7 +50,7 @@ def test_rows_that_are_written_are_read(tmp_path, name):
     ]
 
 
-@pytest.mark.parametrize("name", ["json", "parquet"])
+@pytest.mark.parametrize("name", ["json", "parquet", "orc", "avro"])
 def test_partitions(tmp_path, name):
     written(tmp_path, name, ["day"], **{"sink.partition-commit.policy.kind": "success-file"})
     assert {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")} == {
@@ -78,9 +78,10 @@ def test_a_null_partition(tmp_path):
     ]
 
 
-def test_columns_that_a_parquet_file_lacks_are_null(tmp_path):
-    written(tmp_path, "parquet")
-    source = source_of({"id": DataTypes.INT(), "other": DataTypes.STRING()}, options(tmp_path, "parquet"))
+@pytest.mark.parametrize("name", ["parquet", "orc", "avro"])
+def test_columns_that_a_file_lacks_are_null(tmp_path, name):
+    written(tmp_path, name)
+    source = source_of({"id": DataTypes.INT(), "other": DataTypes.STRING()}, options(tmp_path, name))
     assert read(source) == [(1, None), (2, None), (3, None)]
 
 
@@ -96,7 +97,8 @@ def test_raw_lines(tmp_path):
         ({"format": "jsn"}, "Could not find any format factory for identifier 'jsn'"),
         ({"format": "json", "json.ignore-parse-error": "true"}, "Unsupported options:\n\nignore-parse-error"),
         ({"format": "json", "csv.field-delimiter": ";"}, "Unsupported options:\n\ncsv.field-delimiter"),
-        ({"format": "avro"}, "supported for messages only"),
+        ({"format": "avro", "avro.codec": "zip"}, "'zip' is no compression"),
+        ({"format": "orc", "parquet.compression": "GZIP"}, "Unsupported options:\n\nparquet.compression"),
         ({"format": "json", "source.monitor-interval": "often"}, "Could not parse value 'often'"),
         ({"format": "csv", "csv.quote-character": "''"}, "single character"),
     ],
@@ -113,5 +115,17 @@ def test_missing_options():
 
 def test_commit_policies_that_are_not_supported(tmp_path):
     policy = {"sink.partition-commit.policy.kind": "metastore"}
-    with pytest.raises(ValidationError, match="policy 'metastore' is not supported"):
+    with pytest.raises(ValidationError, match="Can not configure a 'metastore' partition commit policy"):
         sink_of(TYPE, options(tmp_path, "json", **policy), partition_keys=["day"])
+
+
+def test_partitions_are_marked_at_the_end(table_env, tmp_path):
+    table_env.execute_sql(
+        "CREATE TABLE hours (id INT, dt STRING) PARTITIONED BY (dt) WITH ('connector' = 'filesystem', "
+        f"'path' = '{tmp_path}', 'format' = 'json', 'sink.partition-commit.policy.kind' = 'success-file', "
+        "'sink.partition-commit.trigger' = 'partition-time', 'sink.partition-commit.delay' = '1 h')"
+    )
+    table_env.execute_sql("INSERT INTO hours VALUES (1, '2020-01-01'), (2, '2020-01-02'), (3, '2020-01-01')").wait()
+    assert {path.parent.name for path in tmp_path.rglob("_SUCCESS")} == {"dt=2020-01-01", "dt=2020-01-02"}
+    with table_env.execute_sql("SELECT id, dt FROM hours").collect() as rows:
+        assert sorted(map(tuple, rows)) == [(1, "2020-01-01"), (2, "2020-01-02"), (3, "2020-01-01")]

@@ -8,8 +8,9 @@ from uuid import uuid4
 import pytest
 
 from firesteel.common.types import RowKind
-from firesteel.table import DataTypes
+from firesteel.table import DataTypes, EnvironmentSettings, TableEnvironment
 from firesteel.table.expressions.errors import ValidationError
+from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.services.kafka_broker import KafkaBroker
 from firesteel.types.logical import RowField, RowType
 from tests.support.table_queries import run_query, sink_of, source_of, write_rows
@@ -47,6 +48,26 @@ def test_rows_with_keys_and_metadata(kafka, topic):
     with_metadata = source.with_metadata(["topic", "offset"], produced)
     found = run_query("SELECT id, `$topic`, `$offset` FROM t WHERE id = 1", {"t": with_metadata})
     assert list(map(tuple, found)) == [(1, topic, 0)]
+
+
+def test_metadata_that_is_written(kafka, topic):
+    environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    environment._session.environment._executor = InProcessExecutor()
+    environment.get_config().set_local_timezone("UTC")
+    given = ", ".join(f"'{key}' = '{value}'" for key, value in options(kafka, topic, format="json", **BOUNDED).items())
+    columns = "id BIGINT, ts TIMESTAMP(3) METADATA FROM 'timestamp', headers MAP<STRING, BYTES> METADATA"
+    environment.execute_sql(f"CREATE TABLE t ({columns}, `offset` BIGINT METADATA VIRTUAL) WITH ({given})")
+    environment.execute_sql(
+        "INSERT INTO t VALUES (1, TIMESTAMP '2020-01-01 00:00:12.345', MAP['h', x'01ff']), "
+        "(2, TIMESTAMP '2020-01-02 00:00:00', CAST(NULL AS MAP<STRING, BYTES>))"
+    ).wait()
+    with environment.execute_sql("SELECT id, CAST(ts AS STRING), headers FROM t").collect() as rows:
+        found = sorted((tuple(row) for row in rows), key=lambda row: row[0])
+    assert found[0] == (1, "2020-01-01 00:00:12.345", {"h": b"\x01\xff"})
+    assert found[1][:2] == (2, "2020-01-02 00:00:00.000")
+    environment.execute_sql(f"CREATE TABLE other (id BIGINT, `partition` INT METADATA) WITH ({given})")
+    with pytest.raises(ValidationError, match="Invalid metadata key 'partition' in column 'partition' of table"):
+        environment.execute_sql("INSERT INTO other VALUES (1, 2)")
 
 
 def test_upserts(kafka, topic):

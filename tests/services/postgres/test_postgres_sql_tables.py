@@ -7,7 +7,9 @@ from decimal import Decimal
 import pytest
 
 from firesteel.common.types import RowKind
+from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.table import DataTypes
+from firesteel.table.connector.lookups import FullCacheOptions
 from firesteel.table.connectors.postgres.cdc import PostgresCdcTableSource
 from firesteel.table.connectors.postgres.jdbc import JdbcTableSource
 from firesteel.table.expressions.errors import ValidationError
@@ -72,12 +74,32 @@ def test_lookups(table):
     lookup.close()
 
 
+def test_rows_are_appended_exactly_once(table):
+    sink = sink_of(TYPE, options(table, **{"sink.delivery-guarantee": "exactly-once"}))
+    write_rows(sink, TYPE, ROWS)
+    assert table.run("SELECT id FROM t ORDER BY id") == [(1,), (2,), (3,)]
+    assert sink.guarantee is DeliveryGuarantee.EXACTLY_ONCE
+
+
+def test_lookups_in_all_rows(table):
+    write_rows(sink_of(TYPE, options(table)), TYPE, ROWS)
+    full = {"lookup.cache": "FULL", "lookup.full-cache.periodic-reload.interval": "1 h"}
+    source = source_of(TYPE, options(table, **full))
+    assert source.lookup_cache == FullCacheOptions(3_600_000)
+    lookup = source.create_lookup([0])
+    lookup.open()
+    assert list(lookup.read_all()) == ROWS
+    lookup.close()
+
+
 @pytest.mark.parametrize(
     ("others", "message"),
     [
         ({"url": "jdbc:mysql://localhost/db"}, "Could not find any jdbc dialect factory"),
         ({"scan.partition.num": "2"}, "Either all or none of the following options"),
-        ({"lookup.cache": "FULL"}, "lookup cache 'FULL' is not supported"),
+        ({"lookup.cache": "FULL"}, "Missing 'lookup.full-cache.periodic-reload.interval' in PERIODIC"),
+        ({"lookup.cache": "FULL", "lookup.full-cache.reload-strategy": "TIMED"}, "Missing .* in TIMED"),
+        ({"lookup.cache": "MOST"}, "lookup cache 'MOST' is not supported"),
         ({"driver": "x"}, "Unsupported options:\n\ndriver"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from firesteel.common.errors import FiresteelWarning
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.table import DataTypes
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.connector.lookups import LookupCacheOptions
+from firesteel.table.connector.lookups import FullCacheOptions, LookupCacheOptions
 from firesteel.table.connector.source import LookupFunction, LookupTableSource
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.testing.clock import FakeClock
@@ -33,11 +33,11 @@ def type_of(**columns: Any) -> RowType:
 class Lookups(HarnessTable, LookupTableSource):
     """A table that is looked up; ``calls`` are the keys of each call."""
 
-    cache: LookupCacheOptions | None = None
+    cache: LookupCacheOptions | FullCacheOptions | None = None
     calls: ClassVar[list[list[Any]]] = []
 
     @property
-    def lookup_cache(self) -> LookupCacheOptions | None:
+    def lookup_cache(self) -> LookupCacheOptions | FullCacheOptions | None:
         return self.cache
 
     def create_lookup(self, key_columns: Sequence[int]) -> LookupFunction:
@@ -57,6 +57,10 @@ class _Lookup(LookupFunction):
         Lookups.calls.append(list(keys))
         rows = [row for found in ROWS.values() for row in found]
         return [[row for row in rows if tuple(row[column] for column in self.columns) == key] for key in keys]
+
+    def read_all(self) -> Iterator[tuple[Any, ...]]:
+        Lookups.calls.append(["all"])
+        yield from (row for found in ROWS.values() for row in found)
 
 
 TABLES = {
@@ -106,6 +110,35 @@ def test_a_cache_answers_for_keys_that_it_knows(caches_missing: bool, second: li
     assert Lookups.calls[1:] == second
 
 
+@pytest.mark.parametrize(
+    ("options", "reads"),
+    [
+        ({"periodic-reload.interval": "10 min"}, [1, 1, 2]),
+        ({"periodic-reload.interval": "1 min", "periodic-reload.schedule-mode": "FIXED_RATE"}, [1, 2, 3]),
+        ({"reload-strategy": "TIMED", "timed-reload.iso-time": "00:07Z"}, [1, 1, 2]),
+        (
+            {"reload-strategy": "TIMED", "timed-reload.iso-time": "00:00Z", "timed-reload.interval-in-days": "2"},
+            [1] * 3,
+        ),
+    ],
+)
+def test_a_full_cache_is_read_again(options: dict[str, str], reads: list[int]) -> None:
+    cache = FullCacheOptions.of({f"lookup.full-cache.{key}": value for key, value in options.items()})
+    table, clock = Lookups("c", TABLES["c"].type, cache=cache), FakeClock()
+    Lookups.calls.clear()
+    query = QueryHarness(
+        "SELECT o.v, c.name FROM o JOIN c FOR SYSTEM_TIME AS OF o.p ON o.k = c.id", {**TABLES, "c": table}, {}, clock
+    )
+    counts = []
+    for _ in range(3):
+        query.push("o", ORDERS)
+        assert sorted(row for _, row in query.take()) == [(0, 10), (0, 11), (1, 20), (4, 10), (4, 11)]
+        counts.append(len(Lookups.calls))
+        clock.advance(5 * 60_000)
+    query.close()
+    assert counts == reads
+
+
 def test_a_hint_has_retries_and_threads() -> None:
     retries = (
         "'retry-predicate'='lookup_miss', 'retry-strategy'='fixed_delay', 'fixed-delay'='1 ms', 'max-attempts'='2'"
@@ -116,6 +149,17 @@ def test_a_hint_has_retries_and_threads() -> None:
     )
     assert looked_up(query) == [(0, 10), (0, 11), (1, 20), (4, 10), (4, 11)]
     assert sorted(Lookups.calls) == [[(1,)], [(2,)], [(3,)], [(3,)], [(3,)]]
+
+
+def test_a_hint_has_a_capacity_and_an_order() -> None:
+    hint = "/*+ LOOKUP('table'='c', 'async'='true', {}) */"
+    query = f"SELECT {hint} o.v, c.name FROM o JOIN c FOR SYSTEM_TIME AS OF o.p ON o.k = c.id"
+    found = looked_up(query.format("'capacity'='2', 'output-mode'='allow_unordered'"))
+    assert found == [(0, 10), (0, 11), (1, 20), (4, 10), (4, 11)]
+    assert len(Lookups.calls) == 2
+    for wrong, message in (("'capacity'='0'", "'capacity' is 0"), ("'output-mode'='any'", "'output-mode' is any")):
+        with pytest.raises(ValidationError, match=message):
+            looked_up(query.format(wrong))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from firesteel.common.time import Duration
 from firesteel.config.memory_size import MemorySize
@@ -10,11 +10,18 @@ from firesteel.config.option import ConfigOptions
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext, check_options
 from firesteel.table.connector.format import BUILT_IN_FORMATS, FormatFactory, find_format
 from firesteel.table.connector.options import option_of
+from firesteel.table.connectors.filesystem import orc_files, parquet_files
+from firesteel.table.connectors.filesystem.avro_files import CODEC, AvroFiles
+from firesteel.table.connectors.filesystem.bulk_files import BulkFiles
+from firesteel.table.connectors.filesystem.orc_files import OrcFiles
+from firesteel.table.connectors.filesystem.parquet_files import ParquetFiles
+from firesteel.table.connectors.filesystem.partition_commits import CommitTrigger
 from firesteel.table.connectors.filesystem.partitions import Partitioning
 from firesteel.table.connectors.filesystem.sink import FileSystemTableSink, Rolling
 from firesteel.table.connectors.filesystem.source import FileSystemTableSource
 from firesteel.table.connectors.sinks import PARALLELISM
 from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.values.zones import find_zone
 
 __all__ = ["FACTORY"]
 
@@ -30,8 +37,11 @@ COMPACTION_SIZE = _key("compaction.file-size").memory_type().no_default_value()
 TRIGGER = _key("sink.partition-commit.trigger").string_type().default_value("process-time")
 DELAY = _key("sink.partition-commit.delay").duration_type().default_value(Duration.of_millis(0))
 POLICY = _key("sink.partition-commit.policy.kind").string_type().no_default_value()
+WATERMARK_ZONE = _key("sink.partition-commit.watermark-time-zone").string_type().default_value("UTC")
+EXTRACTOR = _key("partition.time-extractor.kind").string_type().default_value("default")
+TIME_PATTERN = _key("partition.time-extractor.timestamp-pattern").string_type().no_default_value()
+TIME_FORMATTER = _key("partition.time-extractor.timestamp-formatter").string_type().no_default_value()
 SUCCESS_FILE = _key("sink.partition-commit.success-file.name").string_type().default_value("_SUCCESS")
-COMPRESSION = _key("parquet.compression").string_type().default_value("SNAPPY")
 _OPTIONS = (
     MONITOR_INTERVAL,
     DEFAULT_NAME,
@@ -44,24 +54,34 @@ _OPTIONS = (
     TRIGGER,
     DELAY,
     POLICY,
+    WATERMARK_ZONE,
+    EXTRACTOR,
+    TIME_PATTERN,
+    TIME_FORMATTER,
     SUCCESS_FILE,
     PARALLELISM,
 )
-_COMPRESSIONS = {"SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd", "LZ4": "lz4", "BROTLI": "brotli"}
+_TRIGGERS = ("process-time", "partition-time")
+_BULK_FILES: dict[str, tuple[Callable[[Mapping[str, str]], BulkFiles], str]] = {
+    "avro": (AvroFiles.of, CODEC.key),
+    "orc": (OrcFiles.of, orc_files.COMPRESSION.key),
+    "parquet": (ParquetFiles.of, parquet_files.COMPRESSION.key),
+}
+"""Formats of files of columns: what makes them of options, and the option of each."""
 
 
 class _Factory(DynamicTableFactory):
     identifier = "filesystem"
     required_options = ("path", "format")
-    optional_options = (*(option.key for option in _OPTIONS), *(f"{name}." for name in (*BUILT_IN_FORMATS, "parquet")))
+    optional_options = (
+        *(option.key for option in _OPTIONS),
+        *(f"{name}." for name in {*BUILT_IN_FORMATS, *_BULK_FILES}),
+    )
 
     def create_source(self, context: FactoryContext) -> FileSystemTableSource:
         options = context.options
-        decoding = None
         found = self._format(context)
-        if found is not None:
-            factory, own = found
-            decoding = factory.create_decoding_format(context, own)
+        decoding = found if isinstance(found, BulkFiles) else found[0].create_decoding_format(context, found[1])
         interval = option_of(options, MONITOR_INTERVAL)
         return FileSystemTableSource(
             _path(options),
@@ -73,44 +93,36 @@ class _Factory(DynamicTableFactory):
 
     def create_sink(self, context: FactoryContext) -> FileSystemTableSink:
         options = context.options
-        encoding = None
         found = self._format(context)
-        if found is not None:
-            factory, own = found
-            encoding = factory.create_encoding_format(context, own)
+        encoding = found if isinstance(found, BulkFiles) else found[0].create_encoding_format(context, found[1])
         rolling = Rolling(
             option_of(options, FILE_SIZE).bytes,
             option_of(options, ROLLOVER).to_millis(),
             option_of(options, INACTIVITY).to_millis(),
             option_of(options, CHECK).to_millis(),
         )
-        compression = option_of(options, COMPRESSION).upper()
-        if compression not in _COMPRESSIONS:
-            raise ValidationError(
-                f"Invalid value for option 'parquet.compression'.\n\n'{compression}' is no compression.",
-                hint=f"Known: {', '.join(_COMPRESSIONS)}.",
-            )
         return FileSystemTableSink(
             _path(options),
             encoding,
             _partitioning(context),
             rolling,
             _success_file(context),
-            _compaction_size(options, is_columnar=encoding is None),
-            _COMPRESSIONS[compression],
+            _compaction_size(options, is_columnar=isinstance(encoding, BulkFiles)),
             option_of(options, PARALLELISM),
+            context.is_streaming,
+            trigger=_trigger(options),
         )
 
-    def _format(self, context: FactoryContext) -> tuple[FormatFactory, dict[str, str]] | None:
-        """The factory and the options of a format of messages; None for Parquet."""
+    def _format(self, context: FactoryContext) -> BulkFiles | tuple[FormatFactory, dict[str, str]]:
+        """The format of files of columns, or the factory and the options of a format of messages."""
         own = [option.key for option in _OPTIONS]
-        if context.options["format"] == "parquet":
-            check_options(self.identifier, context.options, self.required_options, [*own, COMPRESSION.key])
-            return None
-        if context.options["format"] == "avro":
-            raise ValidationError(
-                "The format 'avro' is supported for messages only, not for files.", hint="Use the format 'parquet'."
-            )
+        name = context.options["format"]
+        if name in _BULK_FILES:
+            create, option = _BULK_FILES[name]
+            check_options(self.identifier, context.options, self.required_options, [*own, option])
+            files = create(context.options)
+            files.check_types(_partitioning(context).data_type(context.physical_type))
+            return files
         found = find_format(context)
         assert found is not None
         factory, options, keys = found
@@ -140,27 +152,49 @@ def _partitioning(context: FactoryContext) -> Partitioning:
 def _success_file(context: FactoryContext) -> str | None:
     options = context.options
     kinds = option_of(options, POLICY)
-    if kinds is None:
+    if kinds is None or (context.is_streaming and not context.partition_keys):
         return None
+    if "metastore" in kinds.split(","):
+        raise ValidationError(
+            "Can not configure a 'metastore' partition commit policy for a file system table. You can only configure "
+            "'metastore' partition commit policy for a hive table."
+        )
     if {kind.strip() for kind in kinds.split(",")} != {"success-file"}:
         raise ValidationError(
             f"The partition commit policy '{kinds}' is not supported.", hint="Known policy: success-file."
-        )
-    if option_of(options, TRIGGER) != "process-time" or option_of(options, DELAY).to_millis():
-        raise ValidationError(
-            "Partitions are committed as soon as their files are: other triggers and delays are not supported.",
-            hint="Leave out 'sink.partition-commit.trigger' and 'sink.partition-commit.delay'.",
         )
     if _is_s3(options["path"]):
         raise ValidationError("Partition commit policies are supported for local paths only.")
     return option_of(options, SUCCESS_FILE)
 
 
+def _trigger(options: Mapping[str, str]) -> CommitTrigger:
+    kind, zone = option_of(options, TRIGGER), option_of(options, WATERMARK_ZONE)
+    if kind not in _TRIGGERS:
+        raise ValidationError(
+            f"Invalid value for option '{TRIGGER.key}'.\n\nCould not parse value '{kind}' for key '{TRIGGER.key}'.",
+            hint=f"Expected one of: {', '.join(_TRIGGERS)}.",
+        )
+    if option_of(options, EXTRACTOR) != "default":
+        raise ValidationError(f"The option '{EXTRACTOR.key}' supports 'default' only.")
+    try:
+        find_zone(zone)
+    except ValueError as error:
+        raise ValidationError(f"Invalid value for option '{WATERMARK_ZONE.key}'.\n\n{error}") from None
+    return CommitTrigger(
+        kind == "partition-time",
+        option_of(options, DELAY).to_millis(),
+        option_of(options, TIME_PATTERN),
+        option_of(options, TIME_FORMATTER),
+        zone,
+    )
+
+
 def _compaction_size(options: Mapping[str, str], *, is_columnar: bool) -> int | None:
     if not option_of(options, AUTO_COMPACTION):
         return None
     if is_columnar:
-        raise ValidationError("'auto-compaction' is supported for formats of lines only, not for parquet.")
+        raise ValidationError("'auto-compaction' is supported for formats of lines only, not for files of columns.")
     size = option_of(options, COMPACTION_SIZE)
     return option_of(options, FILE_SIZE).bytes if size is None else size.bytes
 

@@ -30,6 +30,10 @@ class Partitioning:
     types: tuple[t.LogicalType, ...]
     default_name: str = "__DEFAULT_PARTITION__"
 
+    def data_type(self, row_type: t.RowType) -> t.RowType:
+        """The columns that are in the files."""
+        return t.RowType([part for part in row_type.fields if part.name not in self.keys], nullable=False)
+
     def split(self, batch: ColumnBatch, places: Sequence[int]) -> list[tuple[str, ColumnBatch]]:
         """The rows of each partition, in order."""
         if not self.keys:

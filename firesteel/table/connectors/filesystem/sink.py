@@ -3,47 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from firesteel.common.serialization import BulkWriter, BulkWriterFactory, Encoder
+from firesteel.common.serialization import Encoder
+from firesteel.connectors.files.committer import FileCommitter
 from firesteel.connectors.files.compaction import ConcatFileCompactor, FileCompactStrategy
 from firesteel.connectors.files.part_content import BulkContent, RowContent
 from firesteel.connectors.files.sink import FileSink
 from firesteel.connectors.files.sink_policies import BucketAssigner, CheckpointRollingPolicy, DefaultRollingPolicy
+from firesteel.connectors.files.writer import FileSinkWriter
+from firesteel.datastream.data_stream import parallelism_of
+from firesteel.filesystem.local_paths import to_local_path
+from firesteel.filesystem.s3_uploads import is_s3_path
 from firesteel.runtime.columns.batch import ColumnBatch
-from firesteel.spi.sink import Committer
+from firesteel.runtime.columns.keys import ColumnKeySelector
+from firesteel.runtime.model.partitioner import KeyGroupPartitioner
+from firesteel.spi.sink import Committer, SinkWriter, WriterContext
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.format import EncodingFormat
 from firesteel.table.connector.sink import DynamicTableSink, SinkContext
+from firesteel.table.connectors.filesystem.bulk_files import BulkFiles, Part
+from firesteel.table.connectors.filesystem.overwriting import OverwritingCommitter, OverwritingWriter
+from firesteel.table.connectors.filesystem.partition_commits import (
+    AT_ONCE,
+    CommitTrigger,
+    PartitionCommitter,
+    PartitionCommitWriter,
+    PartWatermark,
+    PendingPartition,
+)
 from firesteel.table.connectors.filesystem.partitions import Partitioning
 from firesteel.table.connectors.sinks import add_sink
-from firesteel.table.runtime.operators.to_records import RecordConverter
+from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.runtime.operators.to_records import RecordConverter, ToRecordsOperator, ToRecordsSpec
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowType
 
+if TYPE_CHECKING:
+    from firesteel.runtime.model.operator_spec import OperatorRuntime
+
 __all__ = ["FileSystemTableSink", "Rolling"]
-
-_GROUP_BYTES = 32 * 1024 * 1024
-
-
-class _Part(NamedTuple):
-    """Rows of one partition."""
-
-    bucket: str
-    payload: Any
-    """Lines, or a RecordBatch."""
 
 
 class _ByPartition(BucketAssigner):
-    def get_bucket_id(self, element: _Part, context: BucketAssigner.Context) -> str:
+    def get_bucket_id(self, element: Part, context: BucketAssigner.Context) -> str:
         return element.bucket
 
 
 class _Lines(Encoder):
-    def encode(self, element: _Part, stream: BinaryIO) -> None:
+    def encode(self, element: Part, stream: BinaryIO) -> None:
         stream.write(element.payload)
 
 
@@ -56,62 +67,23 @@ class _ColumnContent(BulkContent):
 
 
 @dataclass(frozen=True)
-class _ParquetColumns(BulkWriterFactory):
-    compression: str
-
-    def create(self, stream: BinaryIO) -> BulkWriter:
-        return _ParquetColumnWriter(stream, self.compression)
-
-
-class _ParquetColumnWriter(BulkWriter):
-    def __init__(self, stream: BinaryIO, compression: str) -> None:
-        self._stream = stream
-        self._compression = compression
-        self._writer: Any = None
-        self._batches: list[Any] = []
-        self._bytes = 0
-
-    def add_element(self, element: _Part) -> None:
-        self._batches.append(element.payload)
-        self._bytes += element.payload.nbytes
-        if self._bytes >= _GROUP_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        if not self._batches:
-            return
-        pa = require_pyarrow("SQL")
-        import pyarrow.parquet
-
-        table = pa.Table.from_batches(self._batches)
-        if self._writer is None:
-            self._writer = pyarrow.parquet.ParquetWriter(self._stream, table.schema, compression=self._compression)
-        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
-        self._batches, self._bytes = [], 0
-
-    def finish(self) -> None:
-        self.flush()
-        if self._writer is not None:
-            self._writer.close()
-
-
-@dataclass(frozen=True)
 class _Parts(RecordConverter):
     """Rows by partition, encoded."""
 
     row_type: RowType
     partitioning: Partitioning
-    format: EncodingFormat | None
+    format: EncodingFormat | BulkFiles
 
     def open(self) -> Any:
         names = self.row_type.field_names
         keys = [names.index(key) for key in self.partitioning.keys]
         others = [index for index in range(len(names)) if index not in keys]
-        data_type = RowType([self.row_type.fields[index] for index in others], nullable=False)
-        encoder = None if self.format is None else self.format.create_encoder(data_type)
+        data_type = self.partitioning.data_type(self.row_type)
+        files = self.format
+        encoder = None if isinstance(files, BulkFiles) else files.create_encoder(data_type)
         schema = columns_schema(data_type)
 
-        def convert(batch: ColumnBatch) -> Sequence[_Part]:
+        def convert(batch: ColumnBatch) -> Sequence[Part]:
             parts = []
             for bucket, rows in self.partitioning.split(batch, keys):
                 data = rows.data.select(others)
@@ -120,7 +92,7 @@ class _Parts(RecordConverter):
                 else:
                     lines = encoder.encode(ColumnBatch(data, rows.kinds))
                     payload = b"\n".join([*(line for line in lines if line is not None), b""])
-                parts.append(_Part(bucket, payload))
+                parts.append(Part(bucket, payload))
             return parts
 
         return convert
@@ -147,35 +119,49 @@ class _BulkRolling(CheckpointRollingPolicy):
         return age_ms >= self._rolling.rollover_ms or inactive_ms >= self._rolling.inactivity_ms
 
 
-class _CommittingFileSink(FileSink):
-    """Marks partitions whose files have been committed."""
+class _TableFileSink(FileSink):
+    """Marks partitions that are complete, and deletes files that are overwritten."""
 
     success_file: str | None = None
+    trigger = AT_ONCE
+    overwrites = False
+    is_partitioned = False
+
+    def create_writer(self, context: WriterContext) -> Any:
+        return self._wrapped(super().create_writer(context), context, ())
+
+    def restore_writer(self, context: WriterContext, state: list[Any]) -> Any:
+        pending = [item for item in state if isinstance(item, PendingPartition)]
+        files = [item for item in state if not isinstance(item, PendingPartition)]
+        return self._wrapped(super().restore_writer(context, files), context, pending)
+
+    def _wrapped(self, files: FileSinkWriter, context: WriterContext, pending: Sequence[PendingPartition]) -> Any:
+        writer: SinkWriter[Any] = files
+        if self.success_file is not None:
+            assert isinstance(self.base_path, Path)
+            writer = PartitionCommitWriter(files, self.base_path, self.trigger, pending, self.clock)
+        return OverwritingWriter(writer, context.subtask_index) if self.overwrites else writer
 
     def create_committer(self) -> Committer[Any]:
         committer = super().create_committer()
-        return committer if self.success_file is None else _PartitionCommitter(committer, self.success_file)
+        if self.overwrites:
+            assert isinstance(self.base_path, Path)
+            committer = OverwritingCommitter(committer, self.base_path, self.is_partitioned)
+        return committer if self.success_file is None else PartitionCommitter(committer, self.success_file)
 
 
-class _PartitionCommitter(Committer[Any]):
-    """Commits files, then writes a file that says so into each of their partitions."""
+@dataclass(frozen=True)
+class _WatermarkedSpec(ToRecordsSpec):
+    """Makes records of columns, and of watermarks."""
 
-    def __init__(self, files: Committer[Any], success_file: str) -> None:
-        self._files = files
-        self._success_file = success_file
-        self.finish = files.finish  # type: ignore[method-assign]
+    def create(self, runtime: OperatorRuntime) -> ToRecordsOperator:
+        return _WatermarkedOperator(self.converter)
 
-    def commit(self, committables: Sequence[Any]) -> None:
-        self._files.commit(committables)
-        self._mark(committables)
 
-    def recommit(self, committables: Sequence[Any]) -> None:
-        self._files.recommit(committables)
-        self._mark(committables)
-
-    def _mark(self, committables: Sequence[Any]) -> None:
-        for directory in {Path(pending.final_path).parent for pending in committables}:
-            directory.joinpath(self._success_file).touch()
+class _WatermarkedOperator(ToRecordsOperator):
+    def process_watermark(self, timestamp: int) -> None:
+        self.context.emit([PartWatermark(timestamp)], None)
+        super().process_watermark(timestamp)
 
 
 @dataclass(frozen=True)
@@ -183,26 +169,38 @@ class FileSystemTableSink(DynamicTableSink):
     """Writes rows into files beneath a path, exactly once."""
 
     path: str
-    format: EncodingFormat | None
-    """None for Parquet."""
+    format: EncodingFormat | BulkFiles
     partitioning: Partitioning
     rolling: Rolling = Rolling()
     success_file: str | None = None
+    """Of partitions that are complete; None if they are not marked."""
     compaction_size: int | None = None
-    compression: str = "snappy"
     parallelism: int | None = None
+    is_streaming: bool = True
+    overwrites: bool = False
+    trigger: CommitTrigger = AT_ONCE
+    replaces_all: bool = False
+    """Whether the files of all partitions are overwritten."""
 
     def get_changelog_mode(self, requested: ChangelogMode) -> ChangelogMode:
-        return ChangelogMode.insert_only() if self.format is None else self.format.changelog_mode
+        return ChangelogMode.insert_only() if isinstance(self.format, BulkFiles) else self.format.changelog_mode
 
     def consume(self, stream: Any, context: SinkContext) -> Any:
         parts = _Parts(context.row_type, self.partitioning, self.format)
-        return add_sink(stream, parts, self._sink(), context, self.parallelism)
+        trigger, parallelism = self.trigger, self.parallelism
+        if self.is_streaming and self.success_file is not None and (trigger.by_partition_time or trigger.delay_ms):
+            # one subtask has all rows of a partition, and the watermark of all rows
+            parallelism = parallelism or parallelism_of(stream._transformation)
+            names = context.row_type.field_names
+            selector = ColumnKeySelector(tuple(names.index(key) for key in self.partitioning.keys))
+            stream = type(stream)(stream._environment, stream._partition(KeyGroupPartitioner(selector)))
+        spec = _WatermarkedSpec(parts) if trigger.by_partition_time else ToRecordsSpec(parts)
+        return add_sink(stream, spec, self._sink(context.row_type), context, parallelism)
 
-    def _sink(self) -> FileSink:
+    def _sink(self, row_type: RowType) -> FileSink:
         rolling = self.rolling
-        if self.format is None:
-            content: Any = _ColumnContent(_ParquetColumns(self.compression))
+        if isinstance(self.format, BulkFiles):
+            content: Any = _ColumnContent(self.format.writer(self.partitioning.data_type(row_type)))
             policy: Any = _BulkRolling(rolling)
         else:
             content = _LineContent(_Lines())
@@ -211,7 +209,7 @@ class FileSystemTableSink(DynamicTableSink):
         if self.compaction_size is not None:
             builder = FileCompactStrategy.builder().set_size_threshold(self.compaction_size)
             compaction = builder.enable_compaction_on_checkpoint(1).build(), ConcatFileCompactor()
-        sink = _CommittingFileSink(
+        sink = _TableFileSink(
             self.path,
             content,
             bucket_assigner=_ByPartition(),
@@ -220,7 +218,29 @@ class FileSystemTableSink(DynamicTableSink):
             compaction=compaction,
         )
         sink.success_file = self.success_file
+        sink.trigger = self.trigger
+        sink.overwrites = self.overwrites
+        sink.is_partitioned = bool(self.partitioning.keys) and not self.replaces_all
         return sink
+
+    def with_partition(self, values: dict[str, str]) -> FileSystemTableSink:
+        return self  # the values are columns of the rows
+
+    def with_overwrite(self) -> FileSystemTableSink:
+        if self.is_streaming:
+            raise ValidationError("Streaming mode not support overwrite.", hint="Use batch mode.")
+        if is_s3_path(self.path):
+            raise ValidationError("INSERT OVERWRITE is supported for local paths only.")
+        return replace(self, overwrites=True)
+
+    def replacing_all(self) -> FileSystemTableSink:
+        return replace(self.with_overwrite(), replaces_all=True)
+
+    def truncate(self) -> bool:
+        if is_s3_path(self.path):
+            raise ValidationError("TRUNCATE TABLE is supported for local paths only.")
+        OverwritingCommitter(FileCommitter(), to_local_path(self.path), is_partitioned=False).commit([])
+        return True
 
     def as_summary_string(self) -> str:
         return "Filesystem"

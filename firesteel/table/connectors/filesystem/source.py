@@ -11,13 +11,14 @@ from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.files.source import FileSource
 from firesteel.formats.csv.file import CsvReaderFormat, CsvRowReader
 from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInput
-from firesteel.formats.parquet.file import ParquetFormat, ParquetReader
 from firesteel.formats.stream_format import BulkFormat, StreamFormat
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.spi.source import ReaderOutput
 from firesteel.table.connector.format import DecodingFormat
 from firesteel.table.connector.source import ScanContext, ScanTableSource
+from firesteel.table.connectors.filesystem.bulk_files import BulkFiles
 from firesteel.table.connectors.filesystem.partitions import Partitioning, values_of_path
+from firesteel.table.connectors.filesystem.spark_files import spark_read
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.formats.csv.factory import CsvDecodingFormat
 from firesteel.table.runtime.decoding_source import BatchDecoder, DecodingSource
@@ -46,20 +47,6 @@ class _CsvLineReader(CsvRowReader):
         return [item for item in items if item] if "" in items else items
 
 
-class _ParquetColumns(ParquetFormat):
-    """The rows of Parquet files as column batches."""
-
-    fills_missing = True
-
-    def open_split(self, source: SplitInput) -> FormatReader:
-        return _ParquetColumnReader(self, source)
-
-
-class _ParquetColumnReader(ParquetReader):
-    def unpack(self, batch: FetchedBatch, output: ReaderOutput) -> Sequence[Any]:
-        return ColumnBatch(batch.items)
-
-
 class FilesDecoder(BatchDecoder):
     """Makes columns of the messages or columns of a file, and adds those of its partition."""
 
@@ -69,7 +56,8 @@ class FilesDecoder(BatchDecoder):
 
     def open(self) -> None:
         source = self._source
-        self._decoder = None if source.format is None else source.format.create_decoder(source.data_type)
+        files = source.format
+        self._decoder = None if isinstance(files, BulkFiles) else files.create_decoder(source.data_type)
 
     def to_columns(self, values: Sequence[Any], split_id: str) -> ColumnBatch | None:
         pa = require_pyarrow("SQL")
@@ -124,8 +112,7 @@ class FileSystemTableSource(ScanTableSource):
 
     path: str
     type: RowType
-    format: DecodingFormat | None
-    """None for Parquet, whose files are columns."""
+    format: DecodingFormat | BulkFiles
     partitioning: Partitioning
     monitor_interval_ms: int | None = None
     metadata_columns: tuple[tuple[str, str], ...] = ()
@@ -152,7 +139,7 @@ class FileSystemTableSource(ScanTableSource):
 
     @property
     def changelog_mode(self) -> Any:
-        return super().changelog_mode if self.format is None else self.format.changelog_mode
+        return super().changelog_mode if isinstance(self.format, BulkFiles) else self.format.changelog_mode
 
     def create_stream(self, context: ScanContext) -> DataStream[Any]:
         files = self._file_format()
@@ -167,12 +154,19 @@ class FileSystemTableSource(ScanTableSource):
         return context.environment.from_source(DecodingSource(inner, FilesDecoder(self)), strategy, context.name)
 
     def _file_format(self) -> BulkFormat | StreamFormat:
-        if self.format is None:
-            names = self.data_type.field_names
-            return _ParquetColumns(names or None)
+        if isinstance(self.format, BulkFiles):
+            return self.format.reader(self.data_type)
         if isinstance(self.format, CsvDecodingFormat):
             return _CsvLines(self.format.options.schema)
         return StreamFormat.schema_line_format(ByteArraySchema())
+
+    def to_dataframe(self, session: Any) -> Any:
+        read = spark_read(self)
+        return None if isinstance(read, str) else read.dataframe(session)
+
+    def spark_reader(self) -> str:
+        read = spark_read(self)
+        return f"a job of Firesteel, since {read}" if isinstance(read, str) else read.describe()
 
     def with_projection(self, columns: Sequence[int]) -> FileSystemTableSource | None:
         if not columns:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,26 @@ from firesteel.table.connector.format import EncodingFormat
 from firesteel.table.connector.sink import DynamicTableSink, SinkContext
 from firesteel.table.connectors.sinks import add_sink
 from firesteel.table.runtime.operators.to_records import RecordConverter
-from firesteel.types.logical import RowField, RowType
+from firesteel.types.internal import from_column
+from firesteel.types.logical import (
+    LocalZonedTimestampType,
+    LogicalType,
+    MapType,
+    RowField,
+    RowType,
+    VarBinaryType,
+    VarCharType,
+)
 
-__all__ = ["KafkaTableSink"]
+__all__ = ["METADATA", "KafkaTableSink"]
 
 _DELETE, _UPDATE_BEFORE = 3, 1
+_NANOS = 1_000_000
+METADATA: dict[str, LogicalType] = {
+    "headers": MapType(VarCharType(), VarBinaryType()),
+    "timestamp": LocalZonedTimestampType(3),
+}
+"""The metadata that can be written."""
 
 
 class _AsTheyAre(KafkaRecordSerializationSchema):
@@ -45,6 +61,7 @@ class _Records(RecordConverter):
     key_columns: tuple[tuple[str, str], ...]
     value_columns: tuple[str, ...]
     is_upsert: bool
+    metadata: tuple[tuple[str, str], ...] = ()
 
     def open(self) -> Any:
         names = list(self.row_type.field_names)
@@ -57,6 +74,7 @@ class _Records(RecordConverter):
             fields = [RowField(inner, self.row_type.fields[names.index(name)].type) for name, inner in self.key_columns]
             key_encoder = self.key_format.create_encoder(RowType(fields, nullable=False))
         topic, is_upsert = self.topic, self.is_upsert
+        places = {key: (names.index(name), METADATA[key]) for key, name in self.metadata}
 
         def convert(batch: ColumnBatch) -> list[KafkaProducerRecord]:
             kinds = batch.kinds
@@ -69,12 +87,25 @@ class _Records(RecordConverter):
                 messages = [
                     None if kind == _DELETE else message for kind, message in zip(kinds.tolist(), messages, strict=True)
                 ]
-            if key_encoder is None:
-                return [KafkaProducerRecord(topic, message) for message in messages]
-            found = key_encoder.encode(ColumnBatch(batch.data.select(keys)))
-            return [KafkaProducerRecord(topic, message, key) for message, key in zip(messages, found, strict=True)]
+            found: list[bytes | None] = [None] * len(messages)
+            if key_encoder is not None:
+                found = key_encoder.encode(ColumnBatch(batch.data.select(keys)))
+            if not places:
+                return [KafkaProducerRecord(topic, message, key) for message, key in zip(messages, found, strict=True)]
+            none: list[Any] = [None] * len(messages)
+            extra = {key: from_column(batch.data.column(place), type_) for key, (place, type_) in places.items()}
+            rows = zip(messages, found, extra.get("headers", none), extra.get("timestamp", none), strict=True)
+            return [
+                KafkaProducerRecord(topic, message, key, _headers(headers), None if at is None else at // _NANOS)
+                for message, key, headers, at in rows
+            ]
 
         return convert
+
+
+def _headers(values: dict[str, bytes | None] | None) -> list[tuple[str, bytes]] | None:
+    """Headers of a map; those without a value are left out, as Flink does."""
+    return None if values is None else [(name, value) for name, value in values.items() if value is not None]
 
 
 @dataclass(frozen=True)
@@ -91,6 +122,15 @@ class KafkaTableSink(DynamicTableSink):
     prefix: str | None = None
     parallelism: int | None = None
     is_upsert: bool = False
+    metadata: tuple[tuple[str, str], ...] = ()
+    """The column of each key of metadata."""
+
+    @property
+    def writable_metadata(self) -> Mapping[str, LogicalType]:
+        return METADATA
+
+    def with_metadata(self, columns: Mapping[str, str]) -> KafkaTableSink:
+        return replace(self, metadata=tuple(columns.items()))
 
     def get_changelog_mode(self, requested: ChangelogMode) -> ChangelogMode:
         return ChangelogMode.upsert() if self.is_upsert else self.value_format.changelog_mode
@@ -108,6 +148,7 @@ class KafkaTableSink(DynamicTableSink):
             self.key_columns,
             self.value_columns,
             self.is_upsert,
+            self.metadata,
         )
         return add_sink(stream, records, sink, context, self.parallelism)
 

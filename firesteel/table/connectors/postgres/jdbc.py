@@ -16,10 +16,12 @@ from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext
+from firesteel.table.connector.lookups import FULL_CACHE_OPTIONS, FullCacheOptions
 from firesteel.table.connector.options import option_of, required_option
 from firesteel.table.connector.sink import DynamicTableSink, SinkContext
 from firesteel.table.connector.source import LookupTableSource, ScanContext, ScanTableSource
 from firesteel.table.connectors.postgres.lookup import Cache, PostgresLookup
+from firesteel.table.connectors.postgres.row_changes import PostgresRowChanges
 from firesteel.table.connectors.postgres.rows import RowColumns, RowRecords
 from firesteel.table.connectors.sinks import PARALLELISM, add_sink
 from firesteel.table.expressions.errors import ValidationError
@@ -49,6 +51,7 @@ CACHE_MISSING = _key("lookup.partial-cache.cache-missing-key").boolean_type().de
 MAX_ROWS = _key("sink.buffer-flush.max-rows").int_type().default_value(100)
 INTERVAL = _key("sink.buffer-flush.interval").duration_type().default_value(Duration.of_seconds(1))
 RETRIES = _key("sink.max-retries").int_type().default_value(3)
+GUARANTEE = _key("sink.delivery-guarantee").choice_type("at-least-once", "exactly-once").default_value("at-least-once")
 _OPTIONS = (
     USERNAME,
     PASSWORD,
@@ -65,6 +68,7 @@ _OPTIONS = (
     MAX_ROWS,
     INTERVAL,
     RETRIES,
+    GUARANTEE,
     PARALLELISM,
 )
 
@@ -91,6 +95,11 @@ class JdbcTableSource(ScanTableSource, LookupTableSource):
     partitions: Partitions | None = None
     fetch_size: int | None = None
     cache: Cache | None = None
+    full_cache: FullCacheOptions | None = None
+
+    @property
+    def lookup_cache(self) -> FullCacheOptions | None:
+        return self.full_cache
 
     @property
     def produced_type(self) -> RowType:
@@ -145,6 +154,7 @@ class JdbcTableSink(DynamicTableSink):
     interval_ms: int = 1000
     max_retries: int = 3
     parallelism: int | None = None
+    guarantee: DeliveryGuarantee = DeliveryGuarantee.AT_LEAST_ONCE
 
     def get_changelog_mode(self, requested: ChangelogMode) -> ChangelogMode:
         return ChangelogMode.upsert() if self.key else ChangelogMode.insert_only()
@@ -152,7 +162,7 @@ class JdbcTableSink(DynamicTableSink):
     def consume(self, stream: Any, context: SinkContext) -> Any:
         builder = PostgresSink.builder().set_url(self.url).set_table(self.table)
         builder = builder.set_columns(*context.row_type.field_names).set_max_retries(self.max_retries)
-        builder = builder.set_delivery_guarantee(DeliveryGuarantee.AT_LEAST_ONCE)
+        builder = builder.set_delivery_guarantee(self.guarantee)
         if self.username is not None:
             builder = builder.set_username(self.username)
         if self.password is not None:
@@ -165,6 +175,22 @@ class JdbcTableSink(DynamicTableSink):
             builder = builder.set_upsert_key(*self.key)
         return add_sink(stream, RowRecords(context.row_type), builder.build(), context, self.parallelism)
 
+    def row_changes(self) -> PostgresRowChanges:
+        if not self.key:
+            raise ValidationError(
+                f"Rows of the table '{self.table}' can be changed only by its primary key.",
+                hint="Declare PRIMARY KEY (…) NOT ENFORCED.",
+            )
+        return self._changes()
+
+    def truncate(self) -> bool:
+        self._changes().truncate()
+        return True
+
+    def _changes(self) -> PostgresRowChanges:
+        connection = PostgresConnectionOptions(self.url, self.username, self.password)
+        return PostgresRowChanges(connection, self.table, self.key)
+
     def as_summary_string(self) -> str:
         return "JDBC:PostgreSQL"
 
@@ -172,7 +198,7 @@ class JdbcTableSink(DynamicTableSink):
 class _Factory(DynamicTableFactory):
     identifier = "jdbc"
     required_options = (URL.key, TABLE.key)
-    optional_options = tuple(option.key for option in _OPTIONS)
+    optional_options = (*(option.key for option in _OPTIONS), *FULL_CACHE_OPTIONS)
 
     def create_source(self, context: FactoryContext) -> JdbcTableSource:
         options = context.options
@@ -185,6 +211,7 @@ class _Factory(DynamicTableFactory):
             _partitions(options),
             option_of(options, FETCH_SIZE),
             _cache(options),
+            FullCacheOptions.of(options) if option_of(options, CACHE).upper() == "FULL" else None,
         )
 
     def create_sink(self, context: FactoryContext) -> JdbcTableSink:
@@ -199,6 +226,7 @@ class _Factory(DynamicTableFactory):
             option_of(options, INTERVAL).to_millis(),
             option_of(options, RETRIES),
             option_of(options, PARALLELISM),
+            DeliveryGuarantee(option_of(options, GUARANTEE)),
         )
 
 
@@ -233,10 +261,10 @@ def _partitions(options: Mapping[str, str]) -> Partitions | None:
 
 def _cache(options: Mapping[str, str]) -> Cache | None:
     kind = option_of(options, CACHE).upper()
-    if kind == "NONE":
+    if kind in ("NONE", "FULL"):
         return None
     if kind != "PARTIAL":
-        raise ValidationError(f"The lookup cache '{kind}' is not supported.", hint="Known: NONE, PARTIAL.")
+        raise ValidationError(f"The lookup cache '{kind}' is not supported.", hint="Known: NONE, PARTIAL, FULL.")
     written, used = option_of(options, CACHE_WRITE), option_of(options, CACHE_ACCESS)
     return Cache(
         option_of(options, CACHE_ROWS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,12 +112,26 @@ class PostgresLookup(LookupFunction):
         with translating(f"Rows of {self._table} cannot be looked up", self._options.describe()):
             rows = self._connection.execute(statement, values).fetchall()
             self._connection.rollback()
-        if rows:
-            data = self._columns.batch(rows)
-            parts = [from_column(data.column(place), part.type) for place, part in enumerate(self._row_type.fields)]
-            for row in zip(*parts, strict=True):
-                found.setdefault(tuple(row[index] for index in self._keys), []).append(row)
+        for row in self._decoded(rows):
+            found.setdefault(tuple(row[index] for index in self._keys), []).append(row)
         return found
+
+    def read_all(self) -> Iterator[Keys]:
+        from psycopg import sql
+
+        columns = sql.SQL(", ").join(sql.Identifier(name) for name in self._row_type.field_names)
+        statement = sql.SQL("SELECT {} FROM {}").format(columns, sql.Identifier(*split_name(self._table)))
+        with translating(f"Rows of {self._table} cannot be read", self._options.describe()):
+            rows = self._connection.execute(statement).fetchall()
+            self._connection.rollback()
+        yield from self._decoded(rows)
+
+    def _decoded(self, rows: Sequence[Keys]) -> Iterator[Keys]:
+        if not rows:
+            return
+        data = self._columns.batch(rows)
+        parts = [from_column(data.column(place), part.type) for place, part in enumerate(self._row_type.fields)]
+        yield from zip(*parts, strict=True)
 
     def _external(self, keys: Sequence[Keys]) -> list[Keys]:
         """Keys as the server takes them: dates and times are no numbers there."""

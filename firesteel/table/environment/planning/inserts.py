@@ -10,7 +10,7 @@ from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.scope import Scope
 from firesteel.table.casts.implicit import supports_implicit_cast
-from firesteel.table.catalog.columns import Column
+from firesteel.table.catalog.columns import Column, MetadataColumn
 from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.objects import TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
@@ -82,12 +82,9 @@ def sink_of(
     schema = session.resolved_schema(found.table)
     columns = [column for column in schema.columns if column.is_persisted()]
     sink = sink_for(session, found, {**found.table.options, **(hints or {})})
-    if any(not column.is_physical() for column in columns):
-        raise ValidationError(
-            f"Table '{name}' declares persistable metadata columns, but the underlying DynamicTableSink doesn't "
-            "implement the SupportsWritingMetadata interface. If the column should not be persisted, it can be "
-            "declared with the VIRTUAL keyword."
-        )
+    metadata = {column.name: _metadata_key(column) for column in columns if not column.is_physical()}
+    if metadata:
+        sink = _with_metadata(sink, metadata, name)
     if partition:
         sink = _changed(sink.with_partition(dict(partition)), f"Table '{name}' cannot be written by partition.")
     if overwrite:
@@ -97,6 +94,8 @@ def sink_of(
             "SupportsOverwrite interface.",
         )
     plan = _cast(plan, columns, name)
+    if metadata:
+        plan = _as_metadata(plan, metadata, sink.writable_metadata)
     not_null = tuple(index for index, column in enumerate(columns) if not column.data_type.nullable)
     if any(plan.row_type.fields[index].type.nullable for index in not_null):
         policy = session.configuration.get(table_options.NOT_NULL_ENFORCER)
@@ -126,6 +125,40 @@ def _changed(sink: DynamicTableSink | None, message: str) -> DynamicTableSink:
     return sink
 
 
+def _metadata_key(column: Column) -> str:
+    assert isinstance(column, MetadataColumn)
+    return column.metadata_key or column.name
+
+
+def _with_metadata(sink: DynamicTableSink, metadata: Mapping[str, str], name: str) -> DynamicTableSink:
+    known = sink.writable_metadata
+    if not known:
+        raise ValidationError(
+            f"Table '{name}' declares persistable metadata columns, but the underlying DynamicTableSink doesn't "
+            "implement the SupportsWritingMetadata interface. If the column should not be persisted, it can be "
+            "declared with the VIRTUAL keyword."
+        )
+    for column, key in metadata.items():
+        if key not in known:
+            raise ValidationError(
+                f"Invalid metadata key '{key}' in column '{column}' of table '{name}'. The sink "
+                f"'{sink.as_summary_string()}' supports the following metadata keys for writing:\n"
+                + "\n".join(sorted(known)),
+                hint="If the column should not be persisted, declare it with the VIRTUAL keyword.",
+            )
+    return sink.with_metadata({key: column for column, key in metadata.items()})
+
+
+def _as_metadata(plan: LogicalNode, metadata: Mapping[str, str], types: Mapping[str, LogicalType]) -> LogicalNode:
+    """The rows with the types that metadata has."""
+    expressions: list[Expression] = []
+    for index, part in enumerate(plan.row_type.fields):
+        reference = InputRef(part.type, index, part.name)
+        target = types[metadata[part.name]] if part.name in metadata else part.type
+        expressions.append(reference if regular(part.type).copy() == target.copy() else cast_to(reference, target))
+    return Project(plan, tuple(expressions), plan.row_type.field_names)
+
+
 def _constant(session: TableSession, node: object, sql: str) -> Literal:
     bound = ExpressionBinder(Scope(()), sql, session.expression_session()).bind(node)  # type: ignore[arg-type]
     if not isinstance(bound, Literal):
@@ -143,6 +176,8 @@ def _with_all_columns(
     """The query with columns for all of the table: static partitions, and NULL where it has none."""
     name, keys = found.identifier.as_summary_string(), found.table.partition_keys
     for column in static:
+        if column not in {each.name for each in schema.columns}:
+            raise ValidationError(f"Unknown target column '{column}'")
         if column not in keys:
             raise ValidationError(
                 f"Static partition column '{column}' should be in the partition keys list [{', '.join(keys)}] for "

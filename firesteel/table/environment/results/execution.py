@@ -78,9 +78,12 @@ def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult
     """Runs plans that write to tables, as one job."""
     bound = sinks if session.is_streaming else [_of_bounded(session, sink) for sink in sinks]
     translator = _translator(session, roots := _optimized(bound, session))
-    for root in roots:
-        translator.translate(root)
+    written = [translator.translate(root) for root in roots]
     _choose_runtime_mode(session, translator)
+    if translator.has_keys:
+        for sink, stream in zip(sinks, written, strict=True):
+            if sink.sink.overwrites:  # one subtask commits all
+                stream.set_parallelism(1)
     tables = [_table_of(sink) for sink in sinks]
     client = translator.environment.execute_async(f"insert-into_{','.join(tables)}")
     names = _numbered(tables)

@@ -16,9 +16,12 @@ from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.planning.streams import DataStreamSource, plain_row_type
+from firesteel.table.evaluation.spark_text import spark_type
 from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.names import quoted
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
+from firesteel.table.rules.prune_scans import prune_scans
 from firesteel.table.spark_sql.queries import SparkQueryPrinter, UnsupportedInSparkError
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import (
@@ -71,6 +74,9 @@ class DataFrameSource(DataStreamSource):
     def to_dataframe(self, session: Any) -> Any:
         return self.dataframe
 
+    def spark_reader(self) -> str:
+        return "Spark, as a DataFrame"
+
     def as_summary_string(self) -> str:
         return "DataFrame"
 
@@ -92,13 +98,30 @@ class SparkPlan:
     text: str
     views: dict[str, ScanTableSource]
 
+    def readers(self) -> str:
+        """What reads each table, a line for each."""
+        return "".join(f"{name}: read by {source.spark_reader()}\n" for name, source in self.views.items())
+
     def dataframe(self) -> Any:
         """The DataFrame of the query; it is analyzed, not computed."""
         spark: Any = importlib.import_module(_SPARK_SQL)
         frames = (source.dataframe for source in self.views.values() if isinstance(source, DataFrameSource))
         first = next(frames, None)
         session = spark.get_session(self.session.configuration) if first is None else first.sparkSession
-        return spark.query(session, self.text, {name: self._view(source) for name, source in self.views.items()})
+        views = {name: self._view(source) for name, source in self.views.items()}
+        return self._named(spark.query(session, self.text, views))
+
+    def _named(self, dataframe: Any) -> Any:
+        """Fields of rows have the names of the query, not those of the expressions that they are made by."""
+        fields = self.row_type.fields
+        if not any(part.type.children() for part in fields):
+            return dataframe
+        places = [f"c{index}" for index in range(len(fields))]
+        columns = [
+            f"CAST({place} AS {spark_type(part.type)}) AS {quoted(part.name)}"
+            for place, part in zip(places, fields, strict=True)
+        ]
+        return dataframe.toDF(*places).selectExpr(*columns)
 
     def batches(self) -> Iterator[ColumnBatch]:
         """Runs the query; its rows in batches."""
@@ -151,10 +174,10 @@ def plan_for_spark(session: TableSession, plan: LogicalNode) -> SparkPlan:
     _check_types(plan.row_type)
     printer = SparkQueryPrinter(view_of)
     try:
-        text = printer.print(plan)
+        text = printer.print(prune_scans(plan))
     except UnsupportedInSparkError:
         views.clear()
-        text = printer.print(subqueries_to_joins(plan))
+        text = printer.print(prune_scans(subqueries_to_joins(plan)))
     return SparkPlan(session, plan.row_type, text, views)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from firesteel.config.configuration import Configuration
 from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.in_memory import GenericInMemoryCatalog
@@ -19,8 +20,12 @@ from firesteel.table.parser.statements import objects
 
 __all__ = ["CATALOG_TYPES", "create_catalog", "database_of", "drop_function", "failing_with"]
 
-CATALOG_TYPES: dict[str, str] = {"generic_in_memory": "firesteel.table.environment.statements.catalogs"}
-"""The module of each type of catalog; its ``create(name, options)`` makes one."""
+CATALOG_TYPES: dict[str, str] = {
+    "generic_in_memory": "firesteel.table.environment.statements.catalogs",
+    "jdbc": "firesteel.table.connectors.postgres.catalog",
+    "spark": "firesteel.table.environment.spark_tables",
+}
+"""The module of each type of catalog; its ``create(name, options, configuration)`` makes one."""
 
 
 @contextmanager
@@ -35,7 +40,7 @@ def failing_with(message: str) -> Iterator[None]:
 # -- catalogs --------------------------------------------------------------------------------------------------
 
 
-def create(name: str, options: Mapping[str, str]) -> Catalog:
+def create(name: str, options: Mapping[str, str], configuration: Configuration) -> Catalog:  # noqa: ARG001
     """A catalog in memory."""
     unknown = [key for key in options if key not in ("type", "default-database", "property-version")]
     if unknown:
@@ -60,7 +65,11 @@ def create_catalog(session: TableSession, name: str, options: Mapping[str, str],
             + "\n".join(sorted(CATALOG_TYPES))
         )
     factory: Any = importlib.import_module(CATALOG_TYPES[kind])
-    session.manager.register_catalog(name, factory.create(name, options))
+    try:
+        catalog = factory.create(name, options, session.configuration)
+    except ValidationError as error:
+        raise ValidationError(f"{message}\n{error.reason}", hint=error.hint) from error
+    session.manager.register_catalog(name, catalog)
     session.catalog_options[name] = (dict(options), comment)
 
 

@@ -25,8 +25,6 @@ __all__ = ["create_table"]
 @execute_statement.register
 def _create_table(statement: tables.CreateTable, session: TableSession) -> TableResult:
     identifier = session.manager.qualify(statement.path)
-    if statement.replace:
-        raise ValidationError("REPLACE TABLE is not supported yet.", hint="DROP TABLE IF EXISTS, then CREATE TABLE.")
     if statement.query is not None:
         return _create_table_as(statement, identifier, session)
     base = None if statement.like is None else _like(statement.like, session)
@@ -50,20 +48,35 @@ def _like(like: tables.TableLike, session: TableSession) -> CatalogBaseTable:
 
 def _create_table_as(statement: tables.CreateTable, identifier: ObjectIdentifier, session: TableSession) -> TableResult:
     if statement.temporary:
-        raise ValidationError("CREATE TABLE AS SELECT syntax does not support to create temporary table yet.")
+        raise ValidationError(
+            "CREATE OR REPLACE TABLE AS SELECT syntax does not support temporary table yet."
+            if statement.replace
+            else "CREATE TABLE AS SELECT syntax does not support to create temporary table yet."
+        )
     assert statement.query is not None
-    if statement.if_not_exists and session.manager.find_table(identifier) is not None:
+    old = session.manager.find_table(identifier)
+    if statement.if_not_exists and old is not None:
         return ok()
+    if statement.replace and old is None and not statement.or_create:
+        raise ValidationError(
+            f"The table {identifier} to be replaced doesn't exist. You can try to use CREATE TABLE AS statement or "
+            "CREATE OR REPLACE TABLE AS statement."
+        )
     sql = statement.source.sql if statement.source is not None else ""
     plan = session.bind(statement.query, sql)
     table, names = created_as(statement, plan.row_type, session.expression_session())
-    create_table(session, identifier, table, ignore_if_exists=False, temporary=False)
+    if statement.replace and old is not None:
+        session.manager.drop_table(identifier, TableKind.TABLE)
     try:
+        create_table(session, identifier, table, ignore_if_exists=False, temporary=False)
         found = session.manager.get_table(identifier)
         sink = sink_of(session, found, _by_name(plan, names, session.resolved_schema(table)))
         return execute_inserts(session, [sink])
     except Exception:
-        session.manager.drop_table(identifier, TableKind.TABLE)
+        if statement.replace or old is None:
+            session.manager.drop_table(identifier, TableKind.TABLE, ignore_if_not_exists=True)
+        if statement.replace and old is not None:
+            create_table(session, identifier, old.table, ignore_if_exists=False, temporary=False)
         raise
 
 

@@ -84,6 +84,7 @@ def _execution(plan: LogicalNode, session: TableSession) -> str:
     if isinstance(query, ConstraintEnforcer):
         query = query.input
     try:
-        return f"Spark SQL:\n{laid_out(plan_for_spark(session, query).text)}\n"
+        on_spark = plan_for_spark(session, query)
+        return f"Spark SQL:\n{laid_out(on_spark.text)}\n{on_spark.readers()}"
     except UnsupportedInSparkError as error:
         return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{PlanTree([optimize(plan)]).print()}"

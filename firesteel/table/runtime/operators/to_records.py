@@ -15,7 +15,7 @@ from firesteel.runtime.operators.columns.operator import as_columns
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
-__all__ = ["RecordConverter", "ToRecordsSpec"]
+__all__ = ["RecordConverter", "ToRecordsOperator", "ToRecordsSpec"]
 
 
 class RecordConverter(ABC):

@@ -15,11 +15,12 @@ from firesteel.runtime.columns.keys import distinct_keys
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
-from firesteel.table.connector.lookups import LookupCacheOptions, LookupOptions
+from firesteel.table.connector.lookups import FullCacheOptions, LookupCacheOptions, LookupOptions
 from firesteel.table.connector.source import LookupFunction
 from firesteel.table.evaluation.row_codegen import compile_row
 from firesteel.table.expressions.nodes import Expression, InputRef, Literal
 from firesteel.table.expressions.session import Session
+from firesteel.table.runtime.operators.joins.full_cache import FullLookupCache
 from firesteel.table.runtime.operators.joins.lookup_cache import LookupCache
 from firesteel.table.runtime.operators.joins.output import Pairs
 from firesteel.types.internal import from_column
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["LookupJoinOperator", "LookupJoinSpec"]
 
 _THREADS = 8
-"""Lookups that run at the same time."""
+"""Lookups that run at the same time, at most."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,10 @@ class LookupJoinSpec(OperatorSpec):
     row_type: RowType
     rowtime: int | None
     options: LookupOptions
-    cache: LookupCacheOptions | None
+    cache: LookupCacheOptions | FullCacheOptions | None
     session: Session
+    key_columns: tuple[int, ...] = ()
+    """The columns of the table that are looked up."""
     sleep: Callable[[float], None] = time.sleep
 
     def create(self, runtime: OperatorRuntime) -> LookupJoinOperator:
@@ -77,7 +80,7 @@ class LookupJoinOperator(ColumnOperator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         options = self._spec.options
-        count = _THREADS if options.is_async else 1
+        count = min(_THREADS, options.capacity or _THREADS) if options.is_async else 1
         for _ in range(count):
             function = copy.deepcopy(self._spec.function)
             function.open()
@@ -85,7 +88,11 @@ class LookupJoinOperator(ColumnOperator):
         if options.is_async:
             self._pool = ThreadPoolExecutor(count, "lookup")
         cache = self._spec.cache
-        self._cache = None if cache is None else LookupCache(cache, context.processing_time)
+        self._cache = LookupCache(cache, context.processing_time) if isinstance(cache, LookupCacheOptions) else None
+        self._full = None
+        if isinstance(cache, FullCacheOptions):
+            read = self._functions[0].read_all
+            self._full = FullLookupCache(cache, self._spec.key_columns, context.processing_time, read)
 
     def close(self) -> None:
         if self._pool is not None:
@@ -138,6 +145,9 @@ class LookupJoinOperator(ColumnOperator):
 
     def _rows(self, keys: list[tuple[Any, ...]]) -> list[Sequence[tuple[Any, ...]]]:
         """The rows of each key; null is equal to nothing."""
+        if self._full is not None:
+            self._full.refresh()
+            return [() if None in key else self._full.get(key) for key in keys]
         found: list[Any] = [() if None in key else None for key in keys]
         if self._cache is not None:
             found = [self._cache.get(key) if rows is None else rows for key, rows in zip(keys, found, strict=True)]
@@ -166,7 +176,8 @@ class LookupJoinOperator(ColumnOperator):
             self._pool.submit(function.lookup_many, keys[begin:end])
             for function, begin, end in zip(self._functions, bounds, bounds[1:], strict=False)
         ]
-        timeout = self._spec.options.timeout_ms / 1000
+        timeout_ms = self._spec.options.timeout_ms
+        timeout = None if timeout_ms is None else timeout_ms / 1000
         found: list[Sequence[tuple[Any, ...]]] = []
         for call in calls:
             try:
