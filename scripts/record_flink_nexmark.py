@@ -18,7 +18,7 @@ from benchmarks.nexmark.queries import QUERIES
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "tests" / "integration" / "table" / "recorded" / "nexmark.json"
-EVENTS, RATE = 20_000, 100_000
+EVENTS, RATE = 20_000, 100
 
 
 def main(python: str) -> None:

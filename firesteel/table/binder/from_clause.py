@@ -68,9 +68,13 @@ class FromClauseBinder:
 
     def bind(self, first: exp.Expression, joins: Sequence[exp.Join]) -> FromClause:
         """The first table and those joined to it, in the order of the text."""
-        left = self._table(first)
-        for join in joins:
-            left = self._join(left, join)
+        node: exp.Expression = first
+        try:
+            left = self._table(first)
+            for node in joins:
+                left = self._join(left, node)
+        except ValidationError as error:
+            raise error.at(place_of(node, self._sql)) from error.__cause__
         return left
 
     def bind_all(self, first: exp.Expression, joins: Sequence[exp.Join]) -> FromClause:

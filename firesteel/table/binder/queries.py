@@ -10,6 +10,7 @@ from sqlglot import exp
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.from_clause import FromClause, FromClauseBinder, ResolveTable, renamed
 from firesteel.table.binder.join_hints import JoinHints, uid_of
+from firesteel.table.binder.places import place_of
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.select import Rows, SelectBinder, sort_key, sort_ordinal
@@ -56,6 +57,8 @@ class QueryBinder:
             order = query.args.get("order")
             rows = self._rows(query, order.expressions if order is not None else (), outer)
             return self._limited(rows, query)
+        except ValidationError as error:
+            raise error.at(place_of(query, self._sql)) from error.__cause__
         finally:
             self._with.pop()
 
@@ -160,7 +163,10 @@ class QueryBinder:
         node = rows.node
         if rows.keys or limit is not None or offset is not None:
             fetch = None if limit is None else _count(limit.expression)
-            node = Sort(node, tuple(rows.keys), 0 if offset is None else _count(offset.expression), fetch)
+            order = query.args.get("order")
+            place = None if order is None else place_of(order, self._sql)
+            start = 0 if offset is None else _count(offset.expression)
+            node = Sort(node, tuple(rows.keys), start, fetch, place=place)
         visible = [_reference(node, index) for index in range(rows.width)]
         return _projected(node, visible, node.row_type.field_names[: rows.width])
 

@@ -58,12 +58,13 @@ class QueryScope(Scope):
 
     def _first(self, path: Sequence[str]) -> tuple[InputRef, Sequence[str]]:
         """The column that a path begins with, and the fields after it."""
+        is_column = any(column.name == path[0] for column in self.columns)
         for length in (2, 1):
             if len(path) >= length:
                 try:
                     found = Scope.resolve(self, path[:length])
                 except ValidationError:
-                    if length == 1:
+                    if length == 1 or not is_column:
                         raise
                     continue
                 if isinstance(found, InputRef):

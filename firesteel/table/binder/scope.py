@@ -40,6 +40,8 @@ class Scope:
             qualified = self._columns(path[1], path[0])
             if qualified or not found:
                 return self._fields(self._only(qualified, path[:2], path[0]), path[2:])
+        if len(path) > 1 and not found:
+            raise self._unknown_table(path[0])
         return self._fields(self._only(found, path[:1], None), path[1:])
 
     def _columns(self, name: str, table: str | None) -> list[int]:
@@ -67,6 +69,12 @@ class Scope:
         where = f" in table '{table}'" if table else ""
         hint = f"Did you mean '{near[0]}'?" if near else f"The columns are {', '.join(names)}." if names else None
         return ValidationError(f"Column '{path[-1]}' not found{where}.", hint=hint)
+
+    def _unknown_table(self, name: str) -> ValidationError:
+        tables = list(dict.fromkeys(column.table for column in self.columns if column.table))
+        near = get_close_matches(name, tables, n=1, cutoff=0.5)
+        hint = f"Did you mean '{near[0]}'?" if near else f"The tables are {', '.join(tables)}." if tables else None
+        return ValidationError(f"Table '{name}' not found.", hint=hint)
 
     def _fields(self, operand: Expression, names: Sequence[str]) -> Expression:
         for name in names:

@@ -52,10 +52,16 @@ class SelectBinder:
         if where is not None:
             if has_window(where.this):
                 raise ValidationError(
-                    "Windowed aggregate expression is illegal in WHERE clause.", hint="Write QUALIFY."
+                    "Windowed aggregate expression is illegal in WHERE clause.",
+                    position=self._rows._position(where.this),
+                    hint="Write QUALIFY.",
                 )
             if has_aggregate(where.this):
-                raise ValidationError("Aggregate expression is illegal in WHERE clause.", hint="Write HAVING.")
+                raise ValidationError(
+                    "Aggregate expression is illegal in WHERE clause.",
+                    position=self._rows._position(where.this),
+                    hint="Write HAVING.",
+                )
             node = Filter(node, self._rows.bind_condition(where.this, "WHERE"))
         windowed = bind_group_window(select, node, self._rows)
         if windowed is not None:

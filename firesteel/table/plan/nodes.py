@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import TypeVar
@@ -15,7 +15,7 @@ from firesteel.common.types import RowKind
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanTableSource
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.types.logical import BigIntType, LogicalType, RowField, RowType
 
@@ -439,6 +439,8 @@ class Sort(SingleInput):
     keys: tuple[SortKey, ...] = ()
     offset: int = 0
     fetch: int | None = None
+    place: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """Where the text has ORDER BY."""
 
     def describe(self) -> str:
         names = self.row_type.field_names

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from firesteel.common.types import RowKind
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.sink import DynamicTableSink
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, walk
 from firesteel.table.plan.nodes import ChangeKeeping, Keys, LogicalNode, Projection, SingleInput
 from firesteel.types.logical import RowType
@@ -66,6 +66,8 @@ class Sink(SingleInput):
     primary_key: tuple[int, ...] = ()
     on_conflict: str | None = None
     """What becomes of rows with the same primary key but other keys: DEDUPLICATE keeps the last one."""
+    place: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
+    """Where the text names the table."""
 
     def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
         produced = inputs[0]
@@ -84,6 +86,7 @@ class Sink(SingleInput):
             raise ValidationError(
                 f"Table sink{name} doesn't support consuming {kinds} changes which is produced by node "
                 f"{self.input.describe()}",
+                position=self.place,
                 hint="Write to a connector that accepts changes, such as upsert-kafka or jdbc with a PRIMARY KEY.",
             )
         return accepted

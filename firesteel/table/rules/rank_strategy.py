@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 
+from firesteel.common.types import RowKind
 from firesteel.table.expressions.nodes import InputRef
 from firesteel.table.plan.nodes import Aggregate, LogicalNode
 from firesteel.table.plan.ranks import Rank
@@ -42,8 +43,8 @@ def rank_strategy(node: LogicalNode) -> LogicalNode:
     if not isinstance(node, Rank) or not node.order:
         return node
     traits = infer_traits([node.input])[node.input]
-    if traits.mode.is_insert_only:
-        return node
+    if traits.mode.is_insert_only or RowKind.DELETE in traits.mode.kinds:
+        return node  # a row that is deleted makes room for one that was behind the last
     keys = sorted((sorted(key) for key in traits.keys if key >= set(node.partition)), key=lambda key: (len(key), key))
     if not keys:
         return node

@@ -40,6 +40,7 @@ def temporal_sort(node: LogicalNode) -> LogicalNode:
     if first.descending or not (is_rowtime(type_) or is_proctime(type_)):
         raise ValidationError(
             "Sort on a non-time-attribute field is not supported.",
+            position=node.place,
             hint="Add LIMIT, or sort by a time attribute first.",
         )
     return TemporalSort(node.input, node.keys)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from firesteel.config import table_options
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.expressions import ExpressionBinder
+from firesteel.table.binder.places import position_at
 from firesteel.table.binder.scope import Scope
 from firesteel.table.casts.implicit import supports_implicit_cast
 from firesteel.table.catalog.columns import Column, MetadataColumn
@@ -40,6 +41,14 @@ def bind_insert(session: TableSession, insert: Insert) -> Sink:
             hint="ON CONFLICT DO DEDUPLICATE keeps the last row of each primary key.",
         )
     sql = insert.source.sql if insert.source is not None else ""
+    place = position_at(insert.target, sql) if sql else None
+    try:
+        return replace(_bound(session, insert, sql), place=place)
+    except ValidationError as error:
+        raise error.at(place) from error.__cause__
+
+
+def _bound(session: TableSession, insert: Insert, sql: str) -> Sink:
     found = find_sink_table(session, insert.path)
     schema = session.resolved_schema(found.table)
     hints = {key: value for hint in insert.hints for key, value in hint.args.get("options") or ()}

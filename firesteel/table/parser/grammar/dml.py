@@ -24,6 +24,7 @@ class DmlGrammar(AlterGrammar):
         overwrite = self.expect_any("INTO", "OVERWRITE") == "OVERWRITE"
         if overwrite and upsert:
             raise self.error("OVERWRITE is allowed after INSERT only.", token)
+        target = self.token.offset
         path = self.path()
         hints = self._table_hints()
         partition = self.partition_spec() if self.accept("PARTITION") else ()
@@ -34,7 +35,7 @@ class DmlGrammar(AlterGrammar):
             self.expect("CONFLICT", "DO")
             behavior = self.expect_any("ERROR", "NOTHING", "DEDUPLICATE")
             conflict = cast("Literal['ERROR', 'NOTHING', 'DEDUPLICATE']", behavior)
-        return Insert(path, query, columns, partition, hints, overwrite, upsert, conflict)
+        return Insert(path, query, columns, partition, hints, overwrite, upsert, conflict, target)
 
     def _table_hints(self) -> tuple[HintCall, ...]:
         return tuple(self.hints()) if self.kind == "/*+" else ()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from firesteel.table.parser import tokens as kinds
 from firesteel.table.parser.grammar.utility import UtilityGrammar
 from firesteel.table.parser.statements.base import Source, Statement
-from firesteel.table.parser.statements.dml import BeginStatementSet, EndStatementSet, Query
+from firesteel.table.parser.statements.dml import BeginStatementSet, EndStatementSet, Query, StatementSet
 from firesteel.table.parser.statements.utility import ResetOption, SetOption
 
 __all__ = ["StatementGrammar"]
@@ -27,7 +27,7 @@ class StatementGrammar(UtilityGrammar):
         """A statement with its place in the text."""
         start = self.token.offset
         statement = self._client_option() or self._statement()
-        return replace(statement, source=Source(self.sql, start, self.tokens[self.index - 1].end))
+        return _with_source(statement, Source(self.sql, start, self.tokens[self.index - 1].end))
 
     def _statement(self) -> Statement:
         kind = self.kind
@@ -128,3 +128,14 @@ STATEMENT_WORDS = (
     "STOP",
 )
 """The words with which statements begin, for error messages."""
+
+
+def _with_source(statement: Statement, source: Source) -> Statement:
+    """The statement with its place, also those that are part of it."""
+    inner = getattr(statement, "statement", None)
+    if isinstance(inner, Statement):
+        return replace(statement, source=source, statement=_with_source(inner, source))  # type: ignore[call-arg]
+    if isinstance(statement, StatementSet):
+        inserts = tuple(replace(insert, source=source) for insert in statement.statements)
+        return replace(statement, source=source, statements=inserts)
+    return replace(statement, source=source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sqlglot import exp
@@ -45,6 +45,8 @@ class Insert(Statement):
     overwrite: bool = False
     upsert: bool = False
     on_conflict: Literal["ERROR", "NOTHING", "DEDUPLICATE"] | None = None
+    target: int = field(default=0, compare=False, repr=False)
+    """The offset of the name of the table."""
 
 
 @dataclass(frozen=True)

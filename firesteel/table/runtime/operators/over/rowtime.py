@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.table.runtime.operators.over.spec import OverSpec
 from firesteel.table.runtime.operators.ranks.deduplicate import times_of
@@ -72,7 +73,7 @@ class RowtimeOverOperator(KeyedColumnOperator):
         for row, code, time in zip(self._codec.decode(batch.data), codes.tolist(), times.tolist(), strict=True):
             state = states[code]
             if state is None:
-                state = states[code] = [{}, [], self._calls.create(), 0, None]
+                state = states[code] = [{}, [], self._calls.create(), MIN_TIMESTAMP, None]
             if self._preceding is not None and time <= state[_LAST]:
                 self._dropped.inc()
                 continue
