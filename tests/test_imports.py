@@ -65,6 +65,7 @@ LAYERS: dict[str, set[str]] = {
     "cli": {"client", "rest", "savepoint", "table", "datastream", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
     "testing": {
         "cep",  # generated programs have patterns
+        "table",  # and queries
         "datastream",
         "execution",
         "jobmaster",

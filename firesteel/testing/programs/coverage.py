@@ -16,7 +16,7 @@ EXECUTIONS = ("no checkpoints", "aligned", "unaligned", "epochs", "batch")
 OPERATORS = (
     "Source", "Map", "Filter", "FlatMap", "Union", "Repartition", "AssignTimestamps", "Reduce", "Window", "WindowAll",
     "EvictingWindow", "KeyedProcess", "Process", "HoldBack", "CoMap", "CoProcess", "IntervalJoin", "LateIntervalJoin",
-    "WindowJoin", "WindowCoGroup", "AsyncWait", "Broadcast", "Match", "MatchAll", "Bundle", "Sink",
+    "WindowJoin", "WindowCoGroup", "AsyncWait", "Broadcast", "Match", "MatchAll", "Bundle", "Query", "Sink",
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from firesteel.testing.programs.nodes.timestamps import AssignTimestamps
 from firesteel.testing.programs.nodes.window_joins import WindowCoGroup, WindowJoin
 from firesteel.testing.programs.nodes.windows import Window
 from firesteel.testing.programs.program import Node, Program, Ref, Sketch
+from firesteel.testing.programs.sql.query import Query
 
 __all__ = ["GRAMMAR", "draw_program"]
 
@@ -45,6 +46,7 @@ GRAMMAR: tuple[type[Node], ...] = (
     Broadcast,
     Match,
     Bundle,
+    Query,
     Sink,
 )
 """The nodes that are drawn behind the sources."""

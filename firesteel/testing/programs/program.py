@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -179,6 +179,10 @@ class Node(ABC):
     def functions(self) -> tuple[str, ...]:
         """The places where an exception of user code can be injected."""
         return ()
+
+    def smaller(self) -> Iterator[Node]:
+        """Yields nodes that do less, for programs that fail to be made small."""
+        return iter(())
 
     @property
     def pinned(self) -> tuple[str, ...]:

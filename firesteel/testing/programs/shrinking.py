@@ -130,6 +130,9 @@ def _smaller_programs(program: Program) -> Iterator[Program]:
             for source in node.inputs:
                 yield _bypassed(program, node, source)
     for node in program.nodes:
+        for less in node.smaller():
+            yield _with_node(program, less)
+    for node in program.nodes:
         if isinstance(node, Source):
             for smaller in _smaller_sources(node):
                 yield _with_node(program, smaller)

@@ -1,0 +1,1 @@
+"""Queries that are drawn at random: each knows its text, and computes its rows naively."""
