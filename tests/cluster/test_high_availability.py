@@ -18,7 +18,7 @@ from firesteel.testing import eventually
 from firesteel.testing.services.processes import ServiceUnavailable
 from firesteel.testing.services.zookeeper_server import ZooKeeperServer
 from tests.support.processes import command_line, descendants
-from tests.support.services.job_managers import JobManagerProcess, check_counts, submit_counting
+from tests.support.services.job_managers import JobManagerProcess, check_counts, submit_counting, submit_sql_counting
 
 pytestmark = pytest.mark.cluster
 DEADLINE_S = 240.0
@@ -26,7 +26,7 @@ JOBS = 3
 
 
 class HighlyAvailableCluster:
-    """JobManagers that come and go, and some jobs that count."""
+    """JobManagers that come and go, and some jobs that count, as programs and as queries."""
 
     def __init__(self, directory: Path, **settings: str):
         self.directory = directory
@@ -48,7 +48,9 @@ class HighlyAvailableCluster:
     def submit_jobs(self, leader: JobManagerProcess, jobs: int = JOBS) -> None:
         for number in range(jobs):
             output = self.directory / f"output-{number}"
-            self.jobs[submit_counting(leader, f"counting {number}", output)] = output
+            # two of three are queries
+            submit = submit_sql_counting if number % 3 else submit_counting
+            self.jobs[submit(leader, f"counting {number}", output)] = output
 
     def close(self) -> None:
         for manager in self.managers:

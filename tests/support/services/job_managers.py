@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from firesteel.cluster.jobmanager import AGAIN
-from firesteel.common import Configuration, Types
+from firesteel.common import Configuration, Row, Types
 from firesteel.common.serialization import Encoder
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
@@ -27,6 +27,7 @@ from firesteel.rest.client import RestClient
 from firesteel.rest.submission import SUBMIT_JOB, JobSubmitRequest
 from firesteel.rest.token import TOKEN_FILE_NAME, read_token
 from firesteel.runtime.dependencies.collection import dependency_artifacts
+from firesteel.table import Schema, StreamTableEnvironment
 from firesteel.testing import eventually
 from firesteel.testing.services.processes import die_with_parent
 from tests.support.jobs.endless import endless
@@ -181,6 +182,27 @@ def submit_counting(manager: JobManagerProcess, name: str, output: Path, per_sec
     job_id = submit(manager, env, name)
     shutil.rmtree(module.parent)
     return job_id
+
+
+def submit_sql_counting(manager: JobManagerProcess, name: str, output: Path, per_second: float = 300) -> str:
+    """Submits the same job as a query: its rows have the number of rows of their key so far."""
+    settings = {
+        "execution.checkpointing.interval": "200 ms",
+        "execution.checkpointing.dir": str(output.parent / "checkpoints"),
+    }
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings)).set_parallelism(1)
+    t_env = StreamTableEnvironment.create(env)
+    numbers = endless(env, per_second).map(Row, Types.ROW_NAMED(["v"], [Types.LONG()])).uid("numbers")
+    schema = Schema.new_builder().column("v", "BIGINT").column_by_expression("p", "PROCTIME()").build()
+    t_env.create_temporary_view("numbers", t_env.from_data_stream(numbers, schema))
+    counts = t_env.sql_query(
+        f"SELECT k, COUNT(*) OVER (PARTITION BY k ORDER BY p ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), v "
+        f"FROM (SELECT MOD(v, {KEYS}) AS k, v, p FROM numbers)"
+    )
+    lines = t_env.to_data_stream(counts).map(lambda row: f"{row[0]} {row[1]} {row[2]}").uid("lines")
+    sink = FileSink.for_row_format(str(output), Encoder.simple_string_encoder())
+    lines.sink_to(sink.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build()).uid("files")
+    return submit(manager, env, name)
 
 
 def submit(manager: JobManagerProcess, env: StreamExecutionEnvironment, name: str) -> str:
