@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -40,6 +41,7 @@ class Printed(NamedTuple):
     text: str
 
 
+@cache
 def printed(family: str) -> list[Printed]:
     found = []
     for entry in recorded(family):

@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,12 +66,14 @@ def recorded(family: str) -> list[Recorded]:
     return [Recorded(*entry) for entry in json.loads((HERE / "recorded" / f"{family}.json").read_text())]
 
 
+@cache
 def session(family: str) -> Session:
     text = (HERE / "expressions" / f"{family}.txt").read_text()
     zone = next((line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("# zone:")), "UTC")
     return Session(zone, now=lambda: 1_600_000_000_000_000_000)
 
 
+@cache
 def bind(sql: str, of: Session | None = None) -> Expression:
     return ExpressionBinder(Scope.of(inputs().type, "t"), sql, of).bind(parse_expression(sql))
 

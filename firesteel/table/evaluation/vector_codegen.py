@@ -108,7 +108,7 @@ def _to_column(values: Sequence[Any], type_: LogicalType) -> Any:
 
 
 def _constant_array(value: Any, type_: Any, length: int) -> Any:
-    return pa.nulls(length, type_) if value is None else pa.repeat(value, length)
+    return pa.nulls(length, type_) if value is None or not length else pa.repeat(value, length)
 
 
 class _VectorWriter:
@@ -187,8 +187,9 @@ class _VectorWriter:
         kernel = cast_vector(source, target)
         if kernel is None:
             convert = cast_row(source, target, cast.safe, self._session)
-            if convert is None:
+            if convert is None and arrow_type(source) == arrow_type(target):
                 return self.array(cast.operand)
+            convert = convert or _same
             loop = _loop(convert, (cast.operand,), target, strict=True)
             arrays = "" if isinstance(cast.operand, Literal) else f", {self.value(cast.operand)}"
             partial = partial_cast_vector(source, target) if arrays else None
@@ -208,7 +209,7 @@ class _VectorWriter:
 
         def evaluate(columns: Sequence[Any], value: Any, length: int) -> Any:
             needed = pc.fill_null(pc.not_equal(value, decides), True)
-            second = lazily(columns, needed, pa.array([decides] * length))
+            second = lazily(columns, needed, pa.array([decides] * length, pa.bool_()))
             return function(call.function).vector(value, second)  # type: ignore[operator,misc]
 
         return self._assign(f"{self._bind('f', evaluate)}(columns, {first}, length)")
@@ -255,6 +256,11 @@ class _VectorWriter:
             return _scatter(into, mask, evaluate(parts, rows)[0])
 
         return run
+
+
+def _same(value: Any) -> Any:
+    """A value that rows hold alike in two types, but columns do not."""
+    return value
 
 
 def _try_first(kernel: Callable[[Any], Any | None], loop: Callable[..., Any]) -> Callable[..., Any]:

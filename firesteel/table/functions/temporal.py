@@ -150,6 +150,7 @@ _KERNELS: dict[str, Callable[[Any], Any]] = {
     "MINUTE": pc.minute,
     "SECOND": pc.second,
     "WEEK": pc.iso_week,
+    "DOW": lambda array: pc.day_of_week(array, count_from_zero=False, week_start=7),
 }
 
 

@@ -5,6 +5,7 @@ scripts/record_flink_expressions.py records them. Where Firesteel differs, recor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ import pytest
 from firesteel.table.evaluation.row_codegen import compile_row
 from firesteel.table.evaluation.vector_codegen import compile_vector
 from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.expressions.nodes import Call, Expression, Literal, walk
+from firesteel.table.expressions.session import Session
+from firesteel.table.functions.definition import FunctionKind
+from firesteel.table.functions.registry import function, functions
 from firesteel.table.parser import SqlParserException
-from firesteel.types.internal import from_column
+from firesteel.types.internal import arrow_type, from_column
 from tests.support.sql_expressions import (
     DIFFERENCES,
     FAMILIES,
@@ -30,6 +34,11 @@ from tests.support.sql_expressions import (
 
 REJECTIONS = ("ValidationException", "CodeGenException", "TableException", "UnsupportedOperationException")
 """Errors that Flink finds in an expression when it generates code."""
+
+PARTS = ((3, 7), (7, 8), (8, 8))
+"""Rows in the middle, a row of NULLs, and none."""
+UNCOMPARED = {"RAND", "RAND_INTEGER", "UUID", "CURRENT_WATERMARK", "PROCTIME", "SOURCE_WATERMARK"}
+"""Functions whose value depends on more than their arguments; other tests have them."""
 
 
 def difference(entry: Recorded, family: str) -> str | None:
@@ -72,11 +81,21 @@ def on_rows(bound: Expression, family: str) -> Any:
 
 
 def on_columns(bound: Expression, family: str) -> Any:
+    """The values of all rows. Parts of the columns, and no rows, must give the same values."""
+    evaluate = compile_vector([bound], session(family))
+    columns, length = inputs().columns, len(inputs().rows)
     try:
-        (array,) = compile_vector([bound], session(family))(inputs().columns, len(inputs().rows))
+        (array,) = evaluate(columns, length)
     except EvaluationError as error:
         return error
-    return from_column(array, bound.type)
+    values = from_column(array, bound.type)
+    for start, end in PARTS:
+        (part,) = evaluate([column.slice(start, end - start) for column in columns], end - start)
+        assert len(part) == end - start, f"{bound} has {len(part)} values for {end - start} rows"
+        assert part.type == arrow_type(bound.type), f"{bound} is {part.type}"
+        if not same(from_column(part, bound.type), values[start:end]):
+            return f"{from_column(part, bound.type)} for the rows {start} to {end}"
+    return values
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -86,3 +105,26 @@ def test_expressions_have_the_types_and_values_of_flink(family: str) -> None:
     new = {sql: problem for sql, problem in found.items() if sql not in known}
     assert not new, "\n".join(f"{sql}: {problem}" for sql, problem in new.items())
     assert not known.keys() - found.keys(), "no longer different: remove from differences.json"
+
+
+def calls() -> Iterator[Call]:
+    """All calls in the expressions that are compared."""
+    for family in FAMILIES:
+        for entry in recorded(family):
+            if entry.type is not None and not isinstance(entry.outcome, str) and entry.sql not in DIFFERENCES[family]:
+                yield from (part for part in walk(bind(entry.sql, session(family))) if isinstance(part, Call))
+
+
+def test_every_body_is_compared() -> None:
+    """Each row body, and each kernel of those that depend on types or literals, by at least one call."""
+    scalar = {name for name, found in functions().items() if found.kind is FunctionKind.SCALAR}
+    by_row: set[str] = set()
+    by_kernel: set[str] = set()
+    for call in calls():
+        by_row.add(call.function)
+        is_constant = all(isinstance(argument, Literal) for argument in call.arguments)
+        if not is_constant and function(call.function).vector_body(call, Session()) is not None:
+            by_kernel.add(call.function)
+    assert scalar - by_row - UNCOMPARED == set()
+    with_kernel = {name for name in scalar if functions()[name].vector is not None}
+    assert with_kernel - by_kernel == set()
