@@ -39,7 +39,9 @@ DIFFERENCES: dict[str, str] = {
     "AVG(q)": _OVERFLOW,
     **dict.fromkeys(["MIN(f)", "MIN(d)"], _NAN),
     **dict.fromkeys(["ARRAY_AGG(byt)", "FIRST_VALUE(byt)", "LAST_VALUE(byt)"], _BYTES),
-    **dict.fromkeys([f"{name}(n)" for name in ("STDDEV_SAMP", "VAR_SAMP", "VARIANCE")], _EMPTY),
+    **dict.fromkeys(
+        [f"{name}(n)" for name in ("STDDEV_POP", "VAR_POP", "STDDEV_SAMP", "VAR_SAMP", "VARIANCE")], _EMPTY
+    ),
     **dict.fromkeys([f"{name}(DISTINCT d)" for name in ("STDDEV_SAMP", "VAR_SAMP", "VARIANCE")], _ZERO),
 }
 VARIANCES = ("STDDEV", "VAR")
@@ -69,6 +71,12 @@ def inputs() -> tuple[t.RowType, list[tuple[Any, ...]], list[int]]:
         tuple(from_json(row[name], type_) for name, type_ in zip(names, types, strict=True)) for row in read["rows"]
     ]
     return t.RowType.of(names, types), rows, read["deleted"]
+
+
+def further() -> list[Change]:
+    """What comes after the deletions: groups are left with one row, or with NULL only, or begin anew."""
+    read = json.loads((HERE / "recorded" / "aggregate_inputs.json").read_text())
+    return [Change(inputs()[1][index], operation == "c") for operation, index in read["emptied"]]
 
 
 @lru_cache(maxsize=1)
@@ -178,13 +186,18 @@ def problem(entry: Recorded) -> str | None:
     _, rows, deleted = inputs()
     come = [Change(row) for row in rows]
     leave = [Change(rows[index], comes=False) for index in deleted]
-    batch, stream, retracted = entry.results
+    batch, stream, retracted, emptied = entry.results
     ordered = isinstance(stream, list)
-    checks = {"stream": (stream if ordered else batch, come, 1), "retracted": (retracted, come + leave, 1)}
+    checks = {
+        "stream": (stream if ordered else batch, come, 1),
+        "retracted": (retracted, come + leave, 1),
+        "emptied": (emptied, come + leave + further(), 1),
+    }
     distinct = "DISTINCT" in entry.sql  # the values of each part are, not those of all
     if not distinct:
         checks["merged"] = (stream if ordered else batch, come, 3)
         checks["merged after deletions"] = (retracted, come + leave, 3)
+        checks["merged after all"] = (emptied, come + leave + further(), 3)
     for name, (expected, changes, parts) in checks.items():
         if isinstance(expected, str):
             if "execution plan" in expected:

@@ -136,22 +136,23 @@ def _truncated(total: int, count: int) -> int:
 
 
 def _moments(sample: bool, root: bool) -> Make:
-    """Welford's method on doubles: the number of values, their mean, and the sum of squared distances from it."""
+    """Welford's method on doubles: the number of values, their mean, and the sum of squared distances from it.
+
+    The accumulator also has values that leave before they come: a local one begins anew with each batch.
+    """
 
     def make(call: Call, session: Session) -> AggregateBody:
         convert = _from_double(call.type)
 
         def result(accumulator: list[Any]) -> Any:
-            count, _, squares = accumulator
+            count, _, squares, _ = accumulator
             divisor = count - 1 if sample else count
-            if divisor <= 0:
+            if divisor <= 0 or squares < 0:  # Flink returns NULL where rounding makes them negative
                 return None
             variance = squares / divisor
-            if root:
-                variance = math.nan if variance < 0 else math.sqrt(variance)
-            return convert(variance)
+            return convert(math.sqrt(variance) if root else variance)
 
-        return AggregateBody(lambda: [0, 0.0, 0.0], _add_moment, _remove_moment, _merge_moments, result)
+        return AggregateBody(lambda: [0, 0.0, 0.0, []], _add_moment, _remove_moment, _merge_moments, result)
 
     return make
 
@@ -166,9 +167,12 @@ def _add_moment(accumulator: list[Any], value: Any) -> None:
 
 def _remove_moment(accumulator: list[Any], value: Any) -> None:
     number = float(value)
+    if not accumulator[0]:
+        accumulator[3].append(number)
+        return
     accumulator[0] -= 1
     if not accumulator[0]:
-        accumulator[1:] = [0.0, 0.0]
+        accumulator[1:3] = [0.0, 0.0]
         return
     distance = number - accumulator[1]
     accumulator[1] -= distance / accumulator[0]
@@ -176,19 +180,21 @@ def _remove_moment(accumulator: list[Any], value: Any) -> None:
 
 
 def _merge_moments(accumulator: list[Any], other: list[Any]) -> None:
-    (count, mean, squares), (more, other_mean, other_squares) = accumulator, other
-    if not more:
-        return
-    if not count:
-        accumulator[:] = other
-        return
+    (count, mean, squares, left), (more, other_mean, other_squares, other_left) = accumulator, other
     total = count + more
-    distance = other_mean - mean
-    accumulator[:] = [
-        total,
-        mean + distance * more / total,
-        squares + other_squares + distance * distance * count * more / total,
-    ]
+    if not count:
+        accumulator[:3] = other[:3]
+    elif more:
+        distance = other_mean - mean
+        accumulator[:3] = [
+            total,
+            mean + distance * more / total,
+            squares + other_squares + distance * distance * count * more / total,
+        ]
+    gone = [*left, *other_left]
+    accumulator[3] = []
+    for number in gone:
+        _remove_moment(accumulator, number)
 
 
 def _from_double(type_: LogicalType) -> Callable[[float], Any]:

@@ -25,7 +25,7 @@ from firesteel.types.internal import from_column
 from tests.support.aggregate_model import RunningOperator
 from tests.support.sql_expressions import from_recorded, same
 from tests.unit.table import test_recorded_aggregates as aggregates
-from tests.unit.table.test_recorded_aggregates import Recorded, close, inputs, plan, recorded
+from tests.unit.table.test_recorded_aggregates import Recorded, close, further, inputs, plan, recorded
 
 DIFFERENCES = {
     sql: reason
@@ -33,7 +33,12 @@ DIFFERENCES = {
     # these are as in Flink here
     if sql not in ("SUM(q)", "AVG(q)", "MIN(f)", "MIN(d)", "COLLECT(ai)")
 }
+DIFFERENCES |= {
+    f"{call.format('CAST(ts AS TIMESTAMP(9))')}": "Platform: a column of nanoseconds holds the years 1677 to 2262"
+    for call in ("LAST_VALUE({})", "MAX({})", "COUNT(DISTINCT {})")
+}
 VARIANCES = ("STDDEV", "VAR")
+WAYS = ("batch", "parts", "rows", "phases")
 
 
 def _batches(aggregate: Aggregate, changes: Sequence[tuple[Any, bool]], size: int) -> list[ColumnBatch]:
@@ -91,13 +96,15 @@ def problem(entry: Recorded) -> str | None:
     _, rows, deleted = inputs()
     come = [(row, True) for row in rows]
     leave = [(rows[index], False) for index in deleted]
-    batch, stream, retracted = entry.results
+    batch, stream, retracted, emptied = entry.results
     plain = stream if isinstance(stream, list) else batch
-    for expected, changes in ((plain, come), (retracted, come + leave)):
+    for expected, changes in ((plain, come), (retracted, come + leave), (emptied, come + leave + further())):
         if isinstance(expected, str):
             continue
         wanted = {key: from_recorded(value, type_) for key, value in expected}
-        for way in ("batch", "parts", "rows", "phases"):
+        # changes of one batch that cancel out leave a distinct value where it was
+        ways = ("rows",) if len(changes) > len(come + leave) and "DISTINCT" in entry.sql else WAYS
+        for way in ways:
             found = _results(node, way, changes)
             if found is None:
                 continue
@@ -107,10 +114,17 @@ def problem(entry: Recorded) -> str | None:
     return None
 
 
+def problem_or_overflow(entry: Recorded) -> str | None:
+    try:
+        return problem(entry)
+    except OverflowError as error:
+        return str(error)
+
+
 @pytest.mark.parametrize("function_name", sorted({sql.split("(")[0] for sql in recorded()}))
 def test_groups_have_the_results_of_flink(function_name: str) -> None:
     entries = [entry for entry in recorded().values() if entry.sql.split("(")[0] == function_name]
-    found = {entry.sql: text for entry in entries if (text := problem(entry)) is not None}
+    found = {entry.sql: text for entry in entries if (text := problem_or_overflow(entry)) is not None}
     new = {sql: text for sql, text in found.items() if sql not in DIFFERENCES}
     assert not new, "\n".join(f"{sql}: {text}" for sql, text in new.items())
     known = {entry.sql for entry in entries} & DIFFERENCES.keys()
