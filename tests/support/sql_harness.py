@@ -114,7 +114,7 @@ class _HarnessTranslator(Translator):
     def keyed(self, stream: Any, columns: Sequence[int]) -> Any:
         return stream
 
-    def apply(self, stream: Any, name: str, spec: Any, *, is_single: bool = False, state_of: Any = None) -> Any:
+    def apply(self, stream: Any, name: str, spec: Any, **_: Any) -> Any:
         operator, result = self._open(spec)
         stream.readers.append((operator.process_batch, operator.process_watermark))
         return result
@@ -190,3 +190,7 @@ class QueryHarness:
         """The results since the last call."""
         taken, self._changes = self._changes, []
         return taken
+
+    def late_rows(self) -> int:
+        """How many rows were dropped as they were late."""
+        return sum(operator.context.counter("numLateRecordsDropped").get_count() for operator in self._operators)

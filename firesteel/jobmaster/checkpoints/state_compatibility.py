@@ -177,8 +177,8 @@ def _without_operator(state: OperatorState, job_graph: JobGraph) -> StateIncompa
     if namesakes:
         hint = (
             f"The program has an operator {_describe(namesakes[0])}, which is a different operator: operators are "
-            "identified by their uid, and without a uid by their position in the program. Set .uid(...) as "
-            f"before. {hint}"
+            "identified by their uid, and without a uid by their position in the program, in SQL by what they "
+            f"compute. Set .uid(...), or the hint UID of SQL, as before. {hint}"
         )
     else:
         hint = f"The program has {_some(_describe(node) for node in nodes)}. {hint}"

@@ -13,6 +13,7 @@ from firesteel.table.runtime.operators.aggregate.expand import EXPAND_ID, Expand
 from firesteel.table.runtime.operators.aggregate.group_aggregate import GlobalGroupAggregateSpec, GroupAggregateSpec
 from firesteel.table.runtime.operators.aggregate.local_aggregate import LocalGroupAggregateSpec
 from firesteel.table.runtime.operators.calc import ProjectionFunction
+from firesteel.table.translate.descriptions import describe_local
 from firesteel.table.translate.translator import Columns, Translator, translates
 from firesteel.types.logical import BigIntType, RowField, RowType
 
@@ -57,7 +58,7 @@ def _grouped(stream: Columns, spec: GroupAggregateSpec, node: Aggregate, transla
     merged = GlobalGroupAggregateSpec(
         **{name: getattr(spec, name) for name in spec.__dataclass_fields__}  # the same in all respects
     )
-    partial = translator.apply(stream, "LocalGroupAggregate", local)
+    partial = translator.apply(stream, "LocalGroupAggregate", local, description=describe_local(node))
     keyed = translator.keyed(partial, merged.key_columns)
     return translator.apply(keyed, "GlobalGroupAggregate", merged, is_single=is_single, state_of=node)
 

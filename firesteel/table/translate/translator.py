@@ -19,6 +19,7 @@ from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.streaming import NamedQuery, Sink, uid_below
 from firesteel.table.plan.time_joins import TemporalJoin
 from firesteel.table.plan.traits import Traits, infer_traits
+from firesteel.table.translate.descriptions import describe_operator
 from firesteel.table.translate.signatures import signature_of
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ class Translator:
         """Gives the operator of a node the text that EXPLAIN has for it, which the plan of the job shows."""
         operator = getattr(stream, "_transformation", None)
         if operator is not None and operator.description is None:
-            text = node.describe()
-            operator.description = text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 3]}..."
+            text = describe_operator(node)
+            operator.description = _short(text)
 
     def traits(self, node: LogicalNode) -> Traits:
         """The changelog of a node."""
@@ -142,12 +143,14 @@ class Translator:
         *,
         is_single: bool = False,
         state_of: LogicalNode | None = None,
+        description: str | None = None,
     ) -> Columns:
         """The stream of an operator over a stream; a single one has one subtask, one with state that of a node.
 
         Rows stay where they are unless the stream is keyed: changes of a row must not overtake each other.
         """
         applied = stream._transform(name, spec, None)
+        applied._transformation.description = _short(description)
         if state_of is not None:
             self.identify(applied._transformation, type(state_of).__name__, state_of)
         if is_single:
@@ -167,6 +170,10 @@ class Translator:
         self.environment._add_operator(transformation)
         self.identify(transformation, type(node).__name__, node)
         return DataStream(self.environment, transformation)
+
+
+def _short(text: str | None) -> str | None:
+    return text if text is None or len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 3]}..."
 
 
 def _below(node: LogicalNode) -> Iterator[LogicalNode]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from firesteel.config.table_options import AGG_PHASE_STRATEGY
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.table.plan.joins import TRUE
 from firesteel.table.plan.nodes import Join, JoinKind
@@ -13,10 +14,15 @@ from firesteel.table.plan.windows import EmitStrategy, WindowAggregate, WindowJo
 from firesteel.table.runtime.operators.windows.aggregate import WindowAggregateSpec
 from firesteel.table.runtime.operators.windows.emitting import EmittingWindowAggregateSpec
 from firesteel.table.runtime.operators.windows.join import WindowJoinSide, WindowJoinSpec
+from firesteel.table.runtime.operators.windows.local_aggregate import (
+    GlobalWindowAggregateSpec,
+    LocalWindowAggregateSpec,
+)
 from firesteel.table.runtime.operators.windows.rank import WindowRankSpec
 from firesteel.table.runtime.operators.windows.session_operator import SessionAggregateSpec, SessionTableFunctionSpec
 from firesteel.table.runtime.operators.windows.table_function import WindowTableFunctionSpec
 from firesteel.table.translate.basic import rowtime_of
+from firesteel.table.translate.descriptions import describe_local
 from firesteel.table.translate.translator import Columns, Translator, translates
 
 __all__: list[str] = []
@@ -63,8 +69,21 @@ def aggregate(node: WindowAggregate, translator: Translator) -> Columns:
         translator.session,
         rowtime_of(node.row_type),
     )
-    stream = translator.keyed(translator.translate(node.input), spec.keys)
-    return translator.apply(stream, "WindowAggregate", spec, state_of=node)
+    stream = translator.translate(node.input)
+    if not _has_local_phase(spec, translator):
+        return translator.apply(translator.keyed(stream, spec.keys), "WindowAggregate", spec, state_of=node)
+    merged = GlobalWindowAggregateSpec(**{name: getattr(spec, name) for name in spec.__dataclass_fields__})
+    local_spec = LocalWindowAggregateSpec(spec)
+    local = translator.apply(stream, "LocalWindowAggregate", local_spec, description=describe_local(node))
+    keyed = translator.keyed(local, range(len(spec.keys)))
+    return translator.apply(keyed, "GlobalWindowAggregate", merged, state_of=node)
+
+
+def _has_local_phase(spec: WindowAggregateSpec, translator: Translator) -> bool:
+    strategy = translator.configuration.get(AGG_PHASE_STRATEGY)
+    if strategy == "ONE_PHASE" or spec.end is not None or spec.is_proctime or not spec.create_handler().is_splittable:
+        return False
+    return strategy == "TWO_PHASE" or translator.environment.get_parallelism() > 1
 
 
 def _emitting(

@@ -91,6 +91,15 @@ def test_the_rows_that_are_left_are_those_of_flink(part: int, rows_path: Path) -
         assert ours == flinks, found["program"]
 
 
+def test_two_phases_drop_the_same_rows(rows_path: Path) -> None:
+    programs = [
+        found for found in RUN if "TABLE(" in found["program"]["query"] and "SUM(v)" in found["program"]["query"]
+    ]
+    for found in programs[::2]:
+        changes = execute(found["program"], rows_path, {"table.optimizer.agg-phase-strategy": "TWO_PHASE"})
+        assert left_of(changes) == left_of(found["changes"]), found["program"]
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_windows_that_emit_row_by_row_have_the_changes_of_flink(part: int, rows_path: Path) -> None:
     for found in EMITTING[part::PARTS]:

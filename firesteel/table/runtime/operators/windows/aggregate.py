@@ -60,6 +60,10 @@ class WindowAggregateSpec(OperatorSpec):
         """Whether windows end by the clock."""
         return is_proctime(self.time_type)
 
+    def create_handler(self) -> AggregateHandler:
+        """Returns what computes the calls; raises ValidationError for those that cannot be computed so."""
+        return AggregateHandler(self.input_type, self.calls, self.retracts, self.session)
+
     def create(self, runtime: OperatorRuntime) -> WindowAggregateOperator:
         """Returns a new operator for one subtask."""
         return WindowAggregateOperator(self)
@@ -80,34 +84,51 @@ class WindowAggregateOperator(WindowOperator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         spec = self._spec
-        self._handler = AggregateHandler(spec.input_type, spec.calls, spec.retracts, spec.session)
-        schema = columns_schema(spec.input_type)
-        self._table = SliceTable(self._handler, spec.keys, [schema.field(column).type for column in spec.keys])
+        self._handler = spec.create_handler()
+        schema, keys = self.input_schema(), self.key_columns()
+        self._table = SliceTable(self._handler, keys, [schema.field(column).type for column in keys])
         self._state = WindowState(context, "windows", range(len(spec.keys)))
         width = len(spec.keys)
         for end, rows in self._state.restore():
-            batch = keys_in_place(rows.columns[:width], spec.keys, rows.num_rows, schema)
+            batch = keys_in_place(rows.columns[:width], keys, rows.num_rows, schema)
             codes = np.zeros(rows.num_rows, np.intp)
             self._table.merge(batch, rows.columns[width:], codes, np.array([end], np.int64))
             self._register(end)
 
+    def input_schema(self) -> Any:
+        """The columns of the batches."""
+        return columns_schema(self._spec.input_type)
+
+    def key_columns(self) -> tuple[int, ...]:
+        """Where the columns of the key are in batches."""
+        return self._spec.keys
+
     # -- rows -----------------------------------------------------------------------------------------
 
     def process_columns(self, batch: ColumnBatch) -> None:
-        codes, ends = encoded(self._slice_ends(batch))
+        codes, ends = encoded(self.slice_ends(batch))
         is_late = self.are_over(self._window.last_end(ends))
         outside = self._window.last_end(ends) < ends
         if is_late.any() or outside.any():
             batch, codes, ends = self._without(batch, codes, ends, is_late & ~outside, is_late | outside)
             if not len(batch):
                 return
-        signs = None if batch.kinds is None else np.where((batch.kinds == 1) | (batch.kinds == 3), -1, 1)
-        self._table.accumulate(batch, codes, ends, signs)
+        self.take_up(batch, codes, ends)
         for end in ends.tolist():
             self._changed.add(end)
             self._register(end)
 
-    def _slice_ends(self, batch: ColumnBatch) -> Any:
+    def take_up(self, batch: ColumnBatch, codes: Any, ends: Any) -> None:
+        """Takes up rows; ``codes`` says which of the ends of slices each of them has."""
+        signs = None if batch.kinds is None else np.where((batch.kinds == 1) | (batch.kinds == 3), -1, 1)
+        self._table.accumulate(batch, codes, ends, signs)
+
+    def late_rows(self, batch: ColumnBatch, is_late: Any) -> int:
+        """How many rows are late."""
+        return int(np.count_nonzero(is_late))
+
+    def slice_ends(self, batch: ColumnBatch) -> Any:
+        """The ends of the slices of the rows."""
         spec = self._spec
         if spec.end is not None:
             return rowtime_millis(ColumnBatch(batch.data, rowtime=spec.end))
@@ -118,7 +139,7 @@ class WindowAggregateOperator(WindowOperator):
 
     def _without(self, batch: ColumnBatch, codes: Any, ends: Any, late: Any, gone: Any) -> tuple[ColumnBatch, Any, Any]:
         """The rows without those of some slices."""
-        self.count_late(int(np.count_nonzero(late[codes])))
+        self.count_late(self.late_rows(batch, late[codes]))
         keep = ~gone[codes]
         places = np.cumsum(~gone) - 1
         return batch.filter(pa.array(keep)), places[codes[keep]], ends[~gone]

@@ -1,0 +1,50 @@
+"""Texts of operators in the plans of jobs, with the names that Flink has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode
+from firesteel.table.plan.windows import WindowAggregate, WindowColumn
+
+__all__ = ["describe_local", "describe_operator"]
+
+
+def describe_operator(node: LogicalNode) -> str:
+    """What the operator of a node does; for most nodes that is what EXPLAIN shows."""
+    if isinstance(node, Aggregate):
+        return _text("GroupAggregate", _grouping(node), "", _selected(node))
+    if isinstance(node, WindowAggregate) and node.time is not None:
+        names = node.input.row_type.field_names
+        window = f"window=[{node.window}, time_col=[{names[node.time]}]]"
+        name = "WindowAggregate" if node.emit is None else "GroupWindowAggregate"
+        text = _text(name, _grouping(node), window, _selected(node))
+        return text if node.emit is None else f"{text[:-1]}, emit=[{node.emit}])"
+    return node.describe()
+
+
+def describe_local(node: Aggregate | WindowAggregate) -> str:
+    """What the local phase of an aggregation does."""
+    return f"Local{describe_operator(node)}"
+
+
+def _text(name: str, grouping: Sequence[str], window: str, selected: Sequence[str]) -> str:
+    parts = [f"groupBy=[{', '.join(grouping)}]"] if grouping else []
+    parts += [window] if window else []
+    parts.append(f"select=[{', '.join(selected)}]")
+    return f"{name}({', '.join(parts)})"
+
+
+def _grouping(node: Aggregate | WindowAggregate) -> list[str]:
+    names = node.input.row_type.field_names
+    return [names[column] for column in node.grouping if not isinstance(column, WindowColumn)]
+
+
+def _selected(node: Aggregate | WindowAggregate) -> list[str]:
+    names = node.input.row_type.field_names
+    keys = list(node.row_type.field_names[: len(node.grouping)])
+    return [*keys, *(_call(call, names) for call in node.calls)]
+
+
+def _call(call: AggregateCall, names: Sequence[str]) -> str:
+    return f"{call.describe(names)} AS {call.name}"
