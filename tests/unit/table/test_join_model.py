@@ -21,6 +21,7 @@ from firesteel.runtime.columns.keys import ColumnKeySelector
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.columnar import row_columns
+from firesteel.runtime.state.single_key.backend import SingleKeyStateBackend
 from firesteel.table.expressions.nodes import Call, InputRef
 from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import JoinKind
@@ -277,6 +278,16 @@ def test_a_key_with_many_rows_and_many_changes(mode: str, bench: Workbench, cloc
         for side in (0, 1):
             job.process(side, sides[side].draw(size))
     assert +job.result == _expected(spec, sides[0].rows, sides[1].rows)
+
+
+def test_a_backend_of_one_key_at_a_time(clock: FakeClock) -> None:
+    spec = _spec(_side("none", "string", "rows"), _side("none", "string", "rows"), JoinKind.LEFT, False, False)
+    backend = SingleKeyStateBackend(KeyGroupRange(0, 7), 8)
+    backend.key = ()
+    running = RunningOperator(spec, backend, clock)
+    running.operator.process_columns(_batch([(INSERT, (1, "x"))], spec.left.row_type))
+    running.operator.process_second_columns(_batch([(INSERT, (2, "y")), (DELETE, (2, "y"))], spec.right.row_type))
+    assert [len(batch) for batch in running.batches] == [1, 2]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -24,6 +24,9 @@ class KeyedObjects:
 
     def load(self, keys: Sequence[Any]) -> list[Any]:
         """The object of each key, or None. It may be changed; then it has to be stored."""
+        if hasattr(self._state, "values_of"):
+            found: list[Any] = self._state.values_of(keys)
+            return found
         return list(map(self._get, keys))
 
     def _get(self, key: Any) -> Any:
@@ -37,6 +40,14 @@ class KeyedObjects:
             self._state.update(value)
         else:
             self._state.clear()
+
+    def store_all(self, keys: Sequence[Any], values: Sequence[Any]) -> None:
+        """Stores the objects of several keys; empty ones are removed."""
+        if hasattr(self._state, "update_all"):
+            self._state.update_all(keys, (value or None for value in values))
+            return
+        for key, value in zip(keys, values, strict=True):
+            self.store(key, value)
 
     def keys(self) -> Iterator[Any]:
         """All keys."""

@@ -53,7 +53,7 @@ class SqlIntervalJoinSpec(OperatorSpec):
 
     def create(self, runtime: OperatorRuntime) -> SqlIntervalJoinOperator | ColumnIntervalJoinOperator:
         """Returns a new operator for one subtask."""
-        if self.is_event_time and runtime.keeps_objects:
+        if self.is_event_time and runtime.keeps_objects and not runtime.execution.one_key_at_a_time:
             return ColumnIntervalJoinOperator(self)
         return SqlIntervalJoinOperator(self)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,9 @@ from firesteel.runtime.state.api.backend import KeyedStateBackend, ObjectStateBa
 from firesteel.runtime.state.api.chunks import CHUNK_ENTRIES
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.table.runtime.operators.joins.records import Records
-from firesteel.table.runtime.operators.joins.side_tables import SideTables, key_types, value_state
+from firesteel.table.runtime.operators.joins.side_tables import SideTables, key_types
 from firesteel.table.runtime.operators.joins.sides import STATES, JoinSide
+from firesteel.table.runtime.operators.keyed_objects import keyed_objects
 
 __all__ = ["JoinState", "join_state"]
 
@@ -74,7 +74,7 @@ class _StoredRecords(JoinState):
     def __init__(self, backend: KeyedStateBackend, sides: tuple[JoinSide, JoinSide]):
         self._backend = backend
         self._sides = sides
-        self._states = [backend.get_state(value_state(name), internal=True) for name in STATES]
+        self._states = [keyed_objects(backend, name) for name in STATES]
         self._keys: list[Any] = []
         self._next_sweep = 0
 
@@ -89,13 +89,12 @@ class _StoredRecords(JoinState):
         slots = np.arange(len(keys))
         for side, state in zip(self.sides, self._states, strict=True):
             side.reserve(len(keys))
-            side.load(slots, state.values_of(keys))
+            side.load(slots, state.load(keys))
 
     def finish(self, slots: Any) -> None:
         for side, state in zip(self.sides, self._states, strict=True):
             changed = np.flatnonzero(side.is_changed)
-            entries: Iterable[Any] = (found or None for found in side.entries(changed))
-            state.update_all([self._keys[slot] for slot in changed.tolist()], entries)
+            state.store_all([self._keys[slot] for slot in changed.tolist()], side.entries(changed))
 
     def _sweep(self, now: int) -> None:
         """Removes all records that have expired, from time to time; reads all keys."""

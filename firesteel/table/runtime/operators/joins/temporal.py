@@ -48,7 +48,9 @@ class TemporalJoinSpec(OperatorSpec):
 
     def create(self, runtime: OperatorRuntime) -> TemporalJoinOperator | ColumnTemporalJoinOperator:
         """Returns a new operator for one subtask."""
-        return ColumnTemporalJoinOperator(self) if runtime.keeps_objects else TemporalJoinOperator(self)
+        if runtime.keeps_objects and not runtime.execution.one_key_at_a_time:
+            return ColumnTemporalJoinOperator(self)
+        return TemporalJoinOperator(self)
 
 
 class TemporalJoinOperator(TimedRowJoinOperator):
