@@ -66,6 +66,19 @@ def test_a_relation_that_is_read_twice_is_shown_once() -> None:
     assert text.count("TableScan") == 1
 
 
+def test_the_plan_of_a_subquery_is_indented() -> None:
+    query = bound("SELECT id FROM o WHERE k IN (SELECT k FROM c WHERE points > 5)")
+    text = PlanTree([query], with_exchanges=False).print().replace("default_catalog.default_database.", "")
+    assert text == (
+        "Project(id=[id])\n"
+        "+- Filter(condition=[IN(k, {Project(k=[k])\n"
+        "   :      Filter(condition=[GREATER_THAN(points, CAST(5 AS BIGINT NOT NULL))])\n"
+        "   :        TableScan(table=[c])})])\n"
+        "   +- WatermarkAssigner(rowtime=[ts], watermark=[MINUS(ts, 2000)])\n"
+        "      +- TableScan(table=[o])\n"
+    )
+
+
 def test_changelog_modes_and_row_counts() -> None:
     root = optimize(bound("SELECT COUNT(*) AS n FROM (VALUES (1), (2)) AS t (x)"))
     text = PlanTree([root], infer_traits([root]), with_cost=True).print()

@@ -67,9 +67,11 @@ class PlanTree:
             return
         self._shown.add(node)
         reuse = "" if number is None else f"(reuse_id=[{number}])"
-        yield f"{prefix}{branch}{self._text(node)}{reuse}\n"
         below = prefix + _BELOW[branch]
         inputs = node.inputs()
+        # the plan of a subquery stands between the node and its inputs
+        text = self._text(node).replace("\n", f"\n{below}{':' if inputs else ' '}    ")
+        yield f"{prefix}{branch}{text}{reuse}\n"
         exchanges = distributions(node) if self._with_exchanges else [FORWARD] * len(inputs)
         for index, (each, exchange) in enumerate(zip(inputs, exchanges, strict=True)):
             own = "+- " if index == len(inputs) - 1 else ":- "
