@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +33,7 @@ Columns = DataStream[Any]
 MAX_DESCRIPTION = 1000
 """Characters of an operator's description; VALUES may have many rows."""
 N = TypeVar("N", bound=LogicalNode)
+_ANONYMOUS = re.compile(r"(\.Unregistered_\w+)_\d+$")
 _TRANSLATIONS: dict[type[LogicalNode], Callable[[Any, Translator], Any]] = {}
 
 
@@ -93,6 +95,7 @@ class Translator:
         """
         if operator.uid is not None or isinstance(operator, PartitionTransformation):
             return
+        name = _ANONYMOUS.sub(r"\1", name)  # the number depends on what else the process has done
         uid = f"{name}-{'' if node is None else signature_of(node, is_named=self._query_uid is not None)}"
         if self._query_uid is not None:
             uid = f"{self._query_uid}/{uid}"

@@ -15,7 +15,7 @@ from firesteel.testing.programs.running.running import InProcessRunner
 from firesteel.testing.programs.running.way_drawing import draw_way
 
 SEEDS = [3, 5, 8, 13, 21, 34, 55, 89, 144, 233]
-KINDS = ["EvictingWindow", "IntervalJoin", "LateIntervalJoin", "WindowJoin", "WindowCoGroup", "AsyncWait"]
+KINDS = ["EvictingWindow", "IntervalJoin", "LateIntervalJoin", "WindowJoin", "WindowCoGroup", "AsyncWait", "Query"]
 """What no seed may have, or not in a program that is small."""
 MAX_VOLUME = 800
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.common import Row
+from firesteel.common import Row, Types
 from firesteel.common.time import Duration
 from firesteel.common.types import RowKind
 from firesteel.config import checkpointing_options
-from firesteel.table import EnvironmentSettings, TableEnvironment
+from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.graph.operator_id import operator_ids
+from firesteel.table import EnvironmentSettings, StreamTableEnvironment, TableEnvironment
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
@@ -106,3 +108,15 @@ def test_a_uid_names_the_state_of_a_query(tmp_path: Path) -> None:
 def test_a_uid_is_one_name(hint: str) -> None:
     with pytest.raises(ValidationError, match="UID"):
         _environment().execute_sql(f"SELECT /*+ {hint} */ k FROM numbers")
+
+
+def test_uids_do_not_depend_on_what_else_the_process_has_done() -> None:
+    def uids() -> list[str]:
+        env = StreamExecutionEnvironment.get_execution_environment()
+        t_env = StreamTableEnvironment.create(env)
+        t_env.create_temporary_view("numbers", env.from_collection([1, 2, 3], Types.INT()))
+        t_env.to_changelog_stream(t_env.sql_query("SELECT f0, COUNT(*) FROM numbers GROUP BY f0")).print()
+        graph = env._generate_stream_graph("job", clear=True)
+        return sorted(operator_ids(graph).values())
+
+    assert uids() == uids()
