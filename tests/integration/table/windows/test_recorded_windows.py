@@ -46,10 +46,13 @@ def test_refused(query: str, in_process_env: Any) -> None:
         stream_of(query, in_process_env(1))
 
 
-def test_grouping_sets_are_refused(in_process_env: Any) -> None:
-    query = (
-        "SELECT item, COUNT(*) FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), INTERVAL '10' SECOND)) "
-        "GROUP BY window_start, window_end, ROLLUP (item)"
-    )
-    with pytest.raises(ValidationError, match="ROLLUP by windows"):
-        stream_of(query, in_process_env(1))
+def test_a_rollup_by_windows_has_the_rows_of_all_its_sets(in_process_env: Any) -> None:
+    windows = "FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), INTERVAL '10' SECOND)) GROUP BY window_start, window_end"
+
+    def rows(query: str) -> list[Any]:
+        return list(map(comparable, stream_of(query, in_process_env(1)).execute_and_collect()))
+
+    together = rows(f"SELECT item, COUNT(*) {windows}, ROLLUP (item)")
+    apart = rows(f"SELECT item, COUNT(*) {windows}, item")
+    apart += rows(f"SELECT CAST(NULL AS STRING), COUNT(*) {windows}")
+    assert in_order(together) == in_order(apart) != []
