@@ -133,33 +133,50 @@ class _StoredPairs:
         self._state = state
         self._keys = keys
         self._width = width
-        self._read: tuple[list[int], list[Any], Any] = ([], [], None)
+        self._read: tuple[list[Any], list[Any], Any] = ([], [], None)
 
     def read(self, slots: Any, values: Any) -> Any:
         """The numbers of pairs, each of which occurs once."""
-        pairs = slots.tolist(), [stored_value(value) for value in values.tolist()]
+        keys = [self._keys[slot] for slot in slots.tolist()]
+        stored = [stored_value(value) for value in values.tolist()]
         zeros = 0 if self._width == 1 else (0,) * self._width
-        found = []
-        for slot, value in zip(*pairs, strict=True):
-            self._backend.key = self._keys[slot]
-            entry = self._state.get(value)
-            found.append(zeros if entry is None else entry)
+        found = [zeros if entry is None else entry for entry in self._entries(keys, stored)]
         numbers = numbers_of(found, self._width)
-        self._read = (*pairs, numbers)
+        self._read = (keys, stored, numbers)
         return numbers.copy()
 
     def write(self, numbers: Any) -> None:
         """Sets the numbers of the pairs that were read last; stores those that differ."""
-        slots, values, before = self._read
+        keys, values, before = self._read
         differs = np.flatnonzero((numbers != before).any(axis=1)).tolist()
         entries = numbers[:, 0].tolist() if self._width == 1 else list(map(tuple, numbers.tolist()))
         is_there = numbers.any(axis=1).tolist()
-        for index in differs:
-            self._backend.key = self._keys[slots[index]]
-            if is_there[index]:
-                self._state.put(values[index], entries[index])
+        self._update(
+            [keys[index] for index in differs],
+            [values[index] for index in differs],
+            [entries[index] if is_there[index] else None for index in differs],
+        )
+
+    def _entries(self, keys: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+        if hasattr(self._state, "entries_of"):
+            found: list[Any] = self._state.entries_of(keys, values)
+            return found
+        entries = []
+        for key, value in zip(keys, values, strict=True):
+            self._backend.key = key
+            entries.append(self._state.get(value))
+        return entries
+
+    def _update(self, keys: Sequence[Any], values: Sequence[Any], entries: Sequence[Any]) -> None:
+        if hasattr(self._state, "update_entries"):
+            self._state.update_entries(keys, values, entries)
+            return
+        for key, value, entry in zip(keys, values, entries, strict=True):
+            self._backend.key = key
+            if entry is None:
+                self._state.remove(value)
             else:
-                self._state.remove(values[index])
+                self._state.put(value, entry)
 
 
 def _entries_at(column: Any, slots: Any) -> list[Any]:

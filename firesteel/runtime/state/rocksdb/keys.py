@@ -21,7 +21,7 @@ import math
 import pickle
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.common.errors import InvalidKeyError
@@ -63,7 +63,7 @@ def group_start(key_group: int) -> bytes:
 class KeyEncoder:
     """Gives the beginning of the rows of a key: its group and itself."""
 
-    __slots__ = ("_group_heads", "_int_heads", "_last", "_max_parallelism", "_prefix", "is_told")
+    __slots__ = ("_batch", "_group_heads", "_int_heads", "_known", "_last", "_max_parallelism", "_prefix", "is_told")
 
     def __init__(self, max_parallelism: int):
         self._max_parallelism = max_parallelism
@@ -71,6 +71,9 @@ class KeyEncoder:
         self._int_heads = [head + _LENGTHS[9] + b"i" for head in self._group_heads]
         self._last: Any = None
         self._prefix = b""
+        self._batch: Sequence[Any] = ()
+        self._known: dict[int, tuple[bytes, bool]] = {}
+        """Of keys of the batch by their identity, which they have as long as they are in it."""
         self.is_told = True
         """Whether the bytes of the last key tell the key."""
 
@@ -92,11 +95,22 @@ class KeyEncoder:
             head = self._group_heads[_digest(encoded, _SEED) % self._max_parallelism]
             prefix = head + _with_length(encoded)
             self.is_told = True
+        elif (known := self._known.get(id(key))) is not None:
+            prefix, self.is_told = known
         else:
             prefix = self._prefix_of_any(key)
             self.is_told = is_told_by_bytes(key)
         self._last, self._prefix = key, prefix
         return prefix
+
+    def remember(self, keys: Sequence[Any]) -> None:
+        """Encodes the keys of a batch, which are read and written several times, until the next batch."""
+        self._known, self._batch = {}, keys
+        self._known = {
+            id(key): (self._prefix_of_any(key), is_told_by_bytes(key))
+            for key in keys
+            if key.__class__ is not int and key.__class__ is not str
+        }
 
     def _prefix_of_any(self, key: Any) -> bytes:
         return group_start(key_group_of(key, self._max_parallelism)) + _with_length(encode_object(key))

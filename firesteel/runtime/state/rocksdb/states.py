@@ -162,6 +162,7 @@ class RocksDBValueState(RocksDBState, ValueState[Any]):
 
     def values_of(self, keys: Sequence[Any]) -> list[Any]:
         """The values of several keys, or None, in one read."""
+        self._encoder.remember(keys)
         prefix_of, suffix = self._encoder.prefix_of, self._suffix
         read: Any = self._get
         found = read([prefix_of(key) + suffix for key in keys]) if keys else []
@@ -264,6 +265,29 @@ class RocksDBMapState(RocksDBState, MapState[Any, Any]):
         if self._backend.key is not self._key:
             self._turn()
         self._delete(self._row + encode_object(key))
+
+    def entries_of(self, keys: Sequence[Any], map_keys: Sequence[Any]) -> list[Any]:
+        """For each pair of a key and a map key the value, or None, in one read."""
+        prefix_of, suffix = self._encoder.prefix_of, self._suffix
+        read: Any = self._get
+        pairs = zip(keys, map_keys, strict=True)
+        found = read([prefix_of(key) + suffix + encode_object(map_key) for key, map_key in pairs]) if keys else []
+        return [None if data is None else _loads(data) for data in found]
+
+    def update_entries(self, keys: Sequence[Any], map_keys: Sequence[Any], values: Iterable[Any]) -> None:
+        """Replaces the values of pairs of a key and a map key in one write; None removes them."""
+        self._key = _NO_KEY
+        encoder = self._encoder
+        rows: list[tuple[bytes, bytes | None]] = []
+        for key, map_key, value in zip(keys, map_keys, values, strict=True):
+            row = encoder.prefix_of(key) + self._suffix + encode_object(map_key)
+            if value is None:
+                rows.append((row, None))
+                continue
+            is_told = encoder.is_told and self._is_namespace_told and is_told_by_bytes(map_key)
+            trailer = b"" if is_told else trailer_of((key, self._namespace, map_key))
+            rows.append((row, self._dump(value) + trailer))
+        self._table.change(rows)
 
     def contains(self, key: Any) -> bool:
         if self._backend.key is not self._key:
