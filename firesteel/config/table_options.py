@@ -19,6 +19,7 @@ __all__ = [
     "MAX_COLUMN_WIDTH",
     "MINI_BATCH_ENABLED",
     "NOT_NULL_ENFORCER",
+    "SOURCE_IDLE_TIMEOUT",
     "UPSERT_MATERIALIZE",
 ]
 
@@ -125,6 +126,15 @@ NOT_NULL_ENFORCER = (
     .with_description(
         "What happens to rows with a null value for a NOT NULL column of the table to which they are written: ERROR "
         "fails the job, DROP leaves them out."
+    )
+)
+SOURCE_IDLE_TIMEOUT = (
+    _key("table.exec.source.idle-timeout")
+    .duration_type()
+    .default_value(Duration.of_millis(0))
+    .with_description(
+        "Time without rows after which a partition of a table, or a subtask that assigns watermarks, is idle, so that "
+        "the watermarks of others count alone. 0: never. The option scan.watermark.idle-timeout of a table goes first."
     )
 )
 UPSERT_MATERIALIZE = (

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.config.configuration import Configuration
-from firesteel.config.option import ConfigOptions
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.sink import DynamicTableSink
@@ -19,7 +18,6 @@ from firesteel.types.logical import RowType
 
 __all__ = [
     "BUILT_IN",
-    "WATERMARK_EMIT_STRATEGY",
     "DynamicTableFactory",
     "FactoryContext",
     "check_options",
@@ -40,13 +38,6 @@ BUILT_IN: dict[str, str] = {
     "upsert-kafka": "firesteel.table.connectors.kafka.upsert",
 }
 """The module of each connector; its ``FACTORY`` is the factory."""
-
-WATERMARK_EMIT_STRATEGY = (
-    ConfigOptions.key("scan.watermark.emit.strategy")
-    .choice_type("on-event", "on-periodic")
-    .default_value("on-periodic")
-)
-"""An option that tables of all connectors may have, for watermarks that sources emit."""
 
 _registered: dict[str, DynamicTableFactory] = {}
 

@@ -9,6 +9,7 @@ from firesteel.common.types import RowKind
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.sink import DynamicTableSink
+from firesteel.table.connector.watermark_options import WatermarkParams
 from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, walk
 from firesteel.table.plan.nodes import ChangeKeeping, Keys, LogicalNode, Projection, SingleInput
@@ -45,8 +46,7 @@ class WatermarkAssigner(ChangeKeeping):
     """The columns of the input; the rowtime column is a time attribute."""
     rowtime: int
     watermark: Expression
-    on_event: bool = False
-    """Whether each row emits its watermark (``scan.watermark.emit.strategy``)."""
+    params: WatermarkParams = field(default_factory=WatermarkParams)
 
     @property
     def row_type(self) -> RowType:

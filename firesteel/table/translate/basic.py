@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from firesteel.common.time import to_millis
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.config.table_options import SOURCE_IDLE_TIMEOUT
 from firesteel.datastream.data_stream import parallelism_of
 from firesteel.runtime.operators.columns.calc import CalcSpec
 from firesteel.runtime.operators.columns.watermarks import ColumnWatermarksSpec
@@ -104,12 +106,15 @@ def watermarks(node: WatermarkAssigner, translator: Translator) -> Columns:
     source = scan_node.source if isinstance(scan_node, TableScan) else None
     rowtime: Expression = references(below)[node.rowtime]
     if source is None or not source.supports_watermark_push_down:
-        spec = ColumnWatermarksSpec(_strategy(node, node.watermark, rowtime, translator))
+        strategy = _strategy(node, node.watermark, rowtime, translator)
+        spec = ColumnWatermarksSpec(node.params.apply(strategy, _idle_timeout(translator), is_source=False))
         return translator.apply(translator.translate(below), "WatermarkAssigner", spec, state_of=node)
     expressions: Sequence[Expression] = references(below) if computed is None else computed
     watermark, rowtime = inlined(node.watermark, expressions), expressions[node.rowtime]
-    is_periodic = source.emits_watermarks_periodically and not node.on_event
-    stream = _scan(scan_node, translator, _strategy(node, watermark, rowtime, translator, is_periodic))  # type: ignore[arg-type]
+    is_periodic = source.emits_watermarks_periodically and not node.params.on_event
+    strategy = _strategy(node, watermark, rowtime, translator, is_periodic)
+    strategy = node.params.apply(strategy, _idle_timeout(translator), is_source=True)
+    stream = _scan(scan_node, translator, strategy)  # type: ignore[arg-type]
     projection = ProjectionFunction(expressions, node.row_type, translator.session)
     return translator.apply(stream, "Calc", CalcSpec(projection, None, node.rowtime))
 
@@ -124,9 +129,13 @@ def _strategy(
     if is_periodic:
         strategy = WatermarkStrategy.for_generator(LatestWatermark)
         return strategy.with_timestamp_assigner(WatermarkExpression(watermark, translator.session))
-    interval = 0 if node.on_event else translator.environment.get_config().get_auto_watermark_interval()
+    interval = 0 if node.params.on_event else translator.environment.get_config().get_auto_watermark_interval()
     strategy = WatermarkStrategy.for_generator(partial(RowWatermarks, interval))
     return strategy.with_timestamp_assigner(WatermarkOfRows(watermark, rowtime, translator.session))
+
+
+def _idle_timeout(translator: Translator) -> int:
+    return to_millis(translator.configuration.get(SOURCE_IDLE_TIMEOUT))
 
 
 @translates(Sink)

@@ -9,9 +9,9 @@ from firesteel.config.configuration import Configuration
 from firesteel.table.catalog.columns import Column, ComputedColumn, MetadataColumn
 from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
-from firesteel.table.connector.factory import WATERMARK_EMIT_STRATEGY, FactoryContext, find_factory
-from firesteel.table.connector.options import option_of
+from firesteel.table.connector.factory import FactoryContext, find_factory
 from firesteel.table.connector.source import ScanTableSource
+from firesteel.table.connector.watermark_options import WATERMARK_OPTIONS, watermark_params
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.plan.nodes import LogicalNode, Project, TableScan
@@ -38,15 +38,16 @@ class ScanBuilder:
         physical = [column.name for column in schema.columns if column.is_physical()]
         places = tuple(physical.index(name) for name in key.columns) if key else ()
         node = over_source(found, schema, source, tuple(hints.items()), places, self._is_streaming)
-        if isinstance(node, WatermarkAssigner) and source.emits_watermarks_periodically:
-            return replace(node, on_event=option_of(options, WATERMARK_EMIT_STRATEGY) == "on-event")
-        return node
+        if not isinstance(node, WatermarkAssigner):
+            return node
+        params = watermark_params(options)
+        return replace(node, params=replace(params, on_event=params.on_event and source.emits_watermarks_periodically))
 
     def _source(self, found: FoundTable, schema: ResolvedSchema, options: Mapping[str, str]) -> ScanTableSource:
         name = found.identifier.as_summary_string()
         context = factory_context(found, schema, options, self._configuration, self._is_streaming)
         try:
-            option_of(options, WATERMARK_EMIT_STRATEGY)
+            watermark_params(options)
             source = find_factory(context, options.get("connector")).create_source(context)
         except ValidationError as error:
             raise ValidationError(
@@ -80,7 +81,7 @@ def factory_context(
     is_streaming: bool,
 ) -> FactoryContext:
     """What the factory of a connector gets."""
-    others = {key: value for key, value in options.items() if key not in ("connector", WATERMARK_EMIT_STRATEGY.key)}
+    others = {key: value for key, value in options.items() if key not in {"connector", *WATERMARK_OPTIONS}}
     return FactoryContext(
         found.identifier,
         schema,
