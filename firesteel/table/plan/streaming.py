@@ -12,7 +12,7 @@ from firesteel.table.connector.sink import DynamicTableSink
 from firesteel.table.connector.watermark_options import WatermarkParams
 from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, walk
-from firesteel.table.plan.nodes import ChangeKeeping, Keys, LogicalNode, Projection, SingleInput
+from firesteel.table.plan.nodes import ChangeKeeping, Keys, LogicalNode, Projection, SingleInput, SortKey
 from firesteel.types.logical import RowType
 
 __all__ = ["Calc", "FinalRows", "NamedQuery", "Sink", "WatermarkAssigner", "inputs_of", "uid_below"]
@@ -112,7 +112,10 @@ def inputs_of(expressions: Sequence[Expression]) -> list[int]:
 
 @dataclass(frozen=True)
 class FinalRows(SingleInput):
-    """The rows that are left of a changelog when its input has ended."""
+    """The rows that are left of a changelog when its input has ended, perhaps sorted and without the first ones."""
+
+    order: tuple[SortKey, ...] = ()
+    offset: int = 0
 
     def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
         return ChangelogMode.insert_only()
@@ -124,7 +127,11 @@ class FinalRows(SingleInput):
         return inputs[0]
 
     def describe(self) -> str:
-        return f"FinalRows(select=[{', '.join(self.row_type.field_names)}])"
+        names = self.row_type.field_names
+        parts = [f"select=[{', '.join(names)}]"]
+        parts += [f"orderBy=[{', '.join(key.describe(names) for key in self.order)}]"] if self.order else []
+        parts += [f"offset=[{self.offset}]"] if self.offset else []
+        return f"FinalRows({', '.join(parts)})"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ __all__ = ["final_rows"]
 def final_rows(node: FinalRows, translator: Translator) -> Columns:
     """The rows that are left in the end."""
     stream: Columns = translator.translate(node.input)
-    if translator.traits(node.input).mode.is_insert_only:
+    is_sorted = bool(node.order or node.offset)
+    if translator.traits(node.input).mode.is_insert_only and not is_sorted:
         return stream
-    return translator.apply(stream, "FinalRows", FinalRowsSpec(node.row_type, rowtime_of(node.row_type)))
+    spec = FinalRowsSpec(node.row_type, rowtime_of(node.row_type), node.order, node.offset)
+    return translator.apply(stream, "FinalRows", spec, is_single=is_sorted)

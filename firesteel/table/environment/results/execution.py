@@ -23,6 +23,7 @@ from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.streaming import FinalRows as FinalRowsNode
 from firesteel.table.plan.streaming import Sink
+from firesteel.table.rules.bounded_sort import bounded_sorts
 from firesteel.table.rules.optimizer import optimize, optimize_all
 from firesteel.table.runtime.operators.collect import CollectColumnsSpec
 from firesteel.table.spark_sql.queries import UnsupportedInSparkError
@@ -45,7 +46,8 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
     """Runs a query whose rows the client collects."""
     client, rows = (None, None) if session.is_streaming else _on_spark(session, plan)
     if rows is None:
-        translator = _translator(session, [root := optimize(collecting(plan))])
+        root = optimize(collecting(plan if session.is_streaming else bounded_sorts(plan)))
+        translator = _translator(session, [root])
         stream = translator.translate(root)
         _choose_runtime_mode(session, translator)
         results = stream.execute_and_collect("collect")
@@ -106,7 +108,7 @@ def _of_bounded(session: TableSession, sink: Sink) -> Sink:
     try:
         source = from_dataframe(session, plan_for_spark(session, query).dataframe())
     except UnsupportedInSparkError:
-        final = FinalRowsNode(query)
+        final = FinalRowsNode(bounded_sorts(query))
         if isinstance(sink.input, ConstraintEnforcer):
             return replace(sink, input=replace(sink.input, input=final))
         return replace(sink, input=final)

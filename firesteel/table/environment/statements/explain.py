@@ -20,6 +20,7 @@ from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.plan.traits import infer_traits
+from firesteel.table.rules.bounded_sort import bounded_sorts
 from firesteel.table.rules.optimizer import optimize, optimize_all
 from firesteel.table.spark_sql.layout import laid_out
 from firesteel.table.spark_sql.queries import UnsupportedInSparkError
@@ -87,4 +88,5 @@ def _execution(plan: LogicalNode, session: TableSession) -> str:
         on_spark = plan_for_spark(session, query)
         return f"Spark SQL:\n{laid_out(on_spark.text)}\n{on_spark.readers()}"
     except UnsupportedInSparkError as error:
-        return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{PlanTree([optimize(plan)]).print()}"
+        tree = PlanTree([optimize(bounded_sorts(plan))])
+        return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{tree.print()}"

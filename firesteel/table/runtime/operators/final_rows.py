@@ -9,6 +9,8 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
+from firesteel.table.plan.nodes import SortKey
+from firesteel.table.runtime.operators.ranks.sort_keys import SortKeys
 from firesteel.table.runtime.operators.rows import RowCodec, identity_of
 from firesteel.types.logical import RowType
 
@@ -23,10 +25,12 @@ _BATCH = 16_384
 
 @dataclass(frozen=True)
 class FinalRowsSpec(OperatorSpec):
-    """Emits the rows of a bounded changelog that were added and not taken back."""
+    """Emits the rows of a bounded changelog that were added and not taken back, in order if there is one."""
 
     row_type: RowType
     rowtime: int | None = None
+    order: tuple[SortKey, ...] = ()
+    offset: int = 0
 
     def create(self, runtime: OperatorRuntime) -> FinalRowsOperator:
         """Returns a new operator for one subtask."""
@@ -64,6 +68,9 @@ class FinalRowsOperator(ColumnOperator):
         """Emits the rows that are left."""
         left = [row for count, row in self._rows.values() for _ in range(count)]
         self._rows.clear()
-        for start in range(0, len(left), _BATCH):
+        if self._spec.order:
+            values = SortKeys(self._spec.row_type, self._spec.order).of(self._codec.encode(left))
+            left = [left[index] for index in sorted(range(len(left)), key=values.__getitem__)]
+        for start in range(self._spec.offset, len(left), _BATCH):
             data = self._codec.encode(left[start : start + _BATCH])
             self.emit(ColumnBatch(data, None, self._spec.rowtime))
