@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-
-from typing_extensions import Self
 
 from firesteel.common.types import RowKind
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.expressions.nodes import Expression, Literal
-from firesteel.table.plan.nodes import NO_KEYS, Join, JoinKind, Keys, LogicalNode
+from firesteel.table.plan.nodes import NO_KEYS, Join, JoinKind, Keys, LogicalNode, TwoInputs
 from firesteel.table.plan.time_attributes import without_time_attributes
 from firesteel.types.logical import BooleanType, RowType
 
@@ -30,11 +28,9 @@ class HintedJoin(Join):
 
 
 @dataclass(frozen=True)
-class KeyedJoin(LogicalNode):
+class KeyedJoin(TwoInputs):
     """Pairs of rows with equal keys for which a condition over the columns of both is true."""
 
-    left: LogicalNode
-    right: LogicalNode
     kind: JoinKind
     left_keys: tuple[int, ...]
     right_keys: tuple[int, ...]
@@ -46,17 +42,6 @@ class KeyedJoin(LogicalNode):
     @cached_property
     def _type(self) -> RowType:
         return _joined(self)
-
-    @property
-    def row_type(self) -> RowType:
-        return self._type
-
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
-        left, right = inputs
-        return replace(self, left=left, right=right)
 
     @property
     def has_right(self) -> bool:

@@ -37,6 +37,7 @@ __all__ = [
     "Sort",
     "SortKey",
     "TableScan",
+    "TwoInputs",
     "Values",
     "keys_of_projection",
     "unique_names",
@@ -118,6 +119,29 @@ class SingleInput(LogicalNode):
     def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
         (only,) = inputs
         return replace(self, input=only)
+
+
+@dataclass(frozen=True)
+class TwoInputs(LogicalNode):
+    """A relation made of two others."""
+
+    left: LogicalNode
+    right: LogicalNode
+
+    @cached_property
+    def _type(self) -> RowType:
+        raise NotImplementedError
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
+        left, right = inputs
+        return replace(self, left=left, right=right)
 
 
 @dataclass(frozen=True)
@@ -331,11 +355,9 @@ class JoinKind(Enum):
 
 
 @dataclass(frozen=True)
-class Join(LogicalNode):
+class Join(TwoInputs):
     """Pairs of rows for which a condition over the columns of both is true."""
 
-    left: LogicalNode
-    right: LogicalNode
     kind: JoinKind
     condition: Expression
 
@@ -347,17 +369,6 @@ class Join(LogicalNode):
         fields = [*left, *_fields(self.right, nullable=self.kind.keeps_left)]
         names = unique_names(field.name for field in fields)
         return RowType.of(names, [field.type for field in fields], nullable=False)
-
-    @property
-    def row_type(self) -> RowType:
-        return self._type
-
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
-        left, right = inputs
-        return replace(self, left=left, right=right)
 
     def describe(self) -> str:
         return f"Join(joinType=[{self.kind.value}], condition=[{self.condition}])"

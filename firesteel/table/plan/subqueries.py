@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-
-from typing_extensions import Self
 
 from firesteel.table.expressions.errors import Position
 from firesteel.table.expressions.nodes import Expression
-from firesteel.table.plan.nodes import Join, JoinKind, LogicalNode
+from firesteel.table.plan.nodes import Join, JoinKind, LogicalNode, TwoInputs
 from firesteel.types.logical import RowType
 
 __all__ = ["Exists", "InSubquery", "LateralJoin", "OuterRef", "ScalarSubquery", "Subquery"]
@@ -79,11 +76,9 @@ class InSubquery(Subquery):
 
 
 @dataclass(frozen=True)
-class LateralJoin(LogicalNode):
+class LateralJoin(TwoInputs):
     """Rows beside those of a query that names their columns: ``right`` refers to columns of ``left`` by OuterRef."""
 
-    left: LogicalNode
-    right: LogicalNode
     kind: JoinKind
     """INNER or LEFT."""
     condition: Expression
@@ -92,17 +87,6 @@ class LateralJoin(LogicalNode):
     @cached_property
     def _type(self) -> RowType:
         return Join(self.left, self.right, self.kind, self.condition).row_type
-
-    @property
-    def row_type(self) -> RowType:
-        return self._type
-
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
-        left, right = inputs
-        return replace(self, left=left, right=right)
 
     def describe(self) -> str:
         return f"Correlate(joinType=[{self.kind.value}], condition=[{self.condition}])"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-
-from typing_extensions import Self
 
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.lookups import DEFAULT_LOOKUP, LookupOptions
 from firesteel.table.expressions.nodes import Expression
 from firesteel.table.plan.joins import TRUE, KeyedJoin
-from firesteel.table.plan.nodes import Join, JoinKind, Keys, LogicalNode
+from firesteel.table.plan.nodes import Join, JoinKind, Keys, LogicalNode, TwoInputs
 from firesteel.table.plan.time_attributes import without_time_attributes
 from firesteel.types.logical import RowType
 
@@ -37,11 +35,9 @@ class IntervalJoin(KeyedJoin):
 
 
 @dataclass(frozen=True)
-class TemporalTableJoin(LogicalNode):
+class TemporalTableJoin(TwoInputs):
     """FOR SYSTEM_TIME AS OF: each row of the left side with the version of a table at the time of the row."""
 
-    left: LogicalNode
-    right: LogicalNode
     kind: JoinKind
     condition: Expression
     time: int
@@ -51,17 +47,6 @@ class TemporalTableJoin(LogicalNode):
     @cached_property
     def _type(self) -> RowType:
         return _with_left_times(self.left, self.right, self.kind)
-
-    @property
-    def row_type(self) -> RowType:
-        return self._type
-
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> Self:
-        left, right = inputs
-        return replace(self, left=left, right=right)
 
     def describe(self) -> str:
         time = self.left.row_type.field_names[self.time]

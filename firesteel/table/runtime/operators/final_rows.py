@@ -10,8 +10,8 @@ from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.table.plan.nodes import SortKey
-from firesteel.table.runtime.operators.ranks.sort_keys import SortKeys
 from firesteel.table.runtime.operators.rows import RowCodec, identity_of
+from firesteel.table.runtime.operators.sort_keys import SortKeys
 from firesteel.types.logical import RowType
 
 if TYPE_CHECKING:

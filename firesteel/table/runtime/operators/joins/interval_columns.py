@@ -17,6 +17,7 @@ from firesteel.runtime.state.api.backend import ObjectStateBackend
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.runtime.state.columnar.slots import grown
 from firesteel.table.runtime.operators.joins.join_output import JoinOutput
+from firesteel.table.runtime.operators.joins.key_timers import KeyTimers
 from firesteel.table.runtime.operators.joins.keyed_rows import KeyedRows
 from firesteel.table.runtime.operators.joins.operator import JoinOperator
 from firesteel.table.runtime.operators.joins.side_tables import SideTables, key_types
@@ -38,38 +39,26 @@ class _Cache(KeyedRows):
 
     def __init__(self, row_type: RowType):
         super().__init__(row_type, (_TIMES, _JOINED))
-        self.timers = np.zeros(len(self.keys), np.int64)
-        self.has_timer = np.zeros(len(self.keys), bool)
+        self.timers = KeyTimers(len(self.keys))
         self.is_changed = np.zeros(len(self.keys), bool)
-        self.next_timer = MAX_WATERMARK
-        """No timer is before."""
 
     def reserve(self, capacity: int) -> None:
         super().reserve(capacity)
-        self.timers = grown(self.timers, capacity)
-        self.has_timer = grown(self.has_timer, capacity)
+        self.timers.reserve(capacity)
         self.is_changed = grown(self.is_changed, capacity)
 
     def sizes(self, keys: Any) -> Any:
-        return super().sizes(keys) + self.has_timer[keys]
+        return super().sizes(keys) + self.timers.is_set[keys]
 
     def register(self, keys: Any, times: Any) -> None:
         """Sets the timers of keys."""
-        if len(keys):
-            self.timers[keys] = times
-            self.has_timer[keys] = True
-            self.is_changed[keys] = True
-            self.next_timer = min(self.next_timer, int(times.min()))
+        self.timers.set(keys, times)
+        self.is_changed[keys] = True
 
     def due(self, watermark: int) -> Any:
         """Takes the timers that the watermark has reached: their keys."""
-        if self.next_timer > watermark:
-            return np.zeros(0, np.int64)
-        due = np.flatnonzero(self.has_timer & (self.timers <= watermark))
-        self.has_timer[due] = False
+        due = self.timers.due(watermark)
         self.is_changed[due] = True
-        left = self.timers[self.has_timer]
-        self.next_timer = int(left.min()) if len(left) else MAX_WATERMARK
         return due
 
     def load(self, keys: Any, stored: Sequence[Any]) -> None:
@@ -84,18 +73,13 @@ class _Cache(KeyedRows):
             records = self.append(self.codec.encode(rows), np.array(of_keys, np.int64))
             self.columns[_TIMES][records] = times
             self.columns[_JOINED][records] = joined
-        timed = [(key, timer) for key, (_, timer) in zip(keys.tolist(), stored, strict=True) if timer is not None]
-        if timed:
-            found, timers = (np.array(column, np.int64) for column in zip(*timed, strict=True))
-            self.register(found, timers)
-            self.is_changed[found] = False
+        self.timers.load(keys.tolist(), [timer for _, timer in stored])
 
     def entries(self, keys: Any) -> list[Any]:
         positions, records = self.members(keys)
         times = self.columns[_TIMES][records].tolist()
         joined = (self.columns[_JOINED][records] != 0).tolist()
-        timers, has_timer = self.timers[keys].tolist(), self.has_timer[keys].tolist()
-        found: list[Any] = [[{}, timer if there else None] for timer, there in zip(timers, has_timer, strict=True)]
+        found: list[Any] = [[{}, timer] for timer in self.timers.entries(keys)]
         for position, time, row, was in zip(positions.tolist(), times, self.tuples(records), joined, strict=True):
             found[position][0].setdefault(time, []).append([row, was])
         return found
@@ -214,7 +198,7 @@ class ColumnIntervalJoinOperator(JoinOperator):
         own.columns[_TIMES][records] = times[kept]
         own.columns[_JOINED][records] = joined[kept]
         own.is_changed[slots] = True
-        untimed = np.flatnonzero(~own.has_timer[slots])
+        untimed = np.flatnonzero(~own.timers.is_set[slots])
         if len(untimed):
             # the time of the first row of each key
             first, found = np.unique(slots[untimed], return_index=True)

@@ -11,12 +11,12 @@ import pyarrow as pa
 from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.columns.rowtime import rowtime_millis
-from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.state.api.backend import ObjectStateBackend
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.runtime.state.columnar.slots import grown
 from firesteel.table.runtime.operators.joins.join_output import JoinOutput
+from firesteel.table.runtime.operators.joins.key_timers import KeyTimers
 from firesteel.table.runtime.operators.joins.keyed_rows import KeyedRows
 from firesteel.table.runtime.operators.joins.operator import JoinOperator
 from firesteel.table.runtime.operators.joins.side_tables import SideTables, key_types
@@ -40,17 +40,13 @@ class _Kept:
     def __init__(self, left: RowType, right: RowType):
         self.waiting = KeyedRows(left, (_TIMES, _KINDS))
         self.versions = KeyedRows(right, (_TIMES, _KINDS))
-        self.timers = np.zeros(len(self.waiting.keys), np.int64)
-        self.has_timer = np.zeros(len(self.waiting.keys), bool)
+        self.timers = KeyTimers(len(self.waiting.keys))
         self.is_changed = np.zeros(len(self.waiting.keys), bool)
-        self.next_timer = MAX_WATERMARK
-        """No timer is before."""
 
     def reserve(self, capacity: int) -> None:
         self.waiting.reserve(capacity)
         self.versions.reserve(capacity)
-        self.timers = grown(self.timers, capacity)
-        self.has_timer = grown(self.has_timer, capacity)
+        self.timers.reserve(capacity)
         self.is_changed = grown(self.is_changed, capacity)
 
     def sizes(self, keys: Any) -> Any:
@@ -68,24 +64,12 @@ class _Kept:
         self.is_changed[keys] = True
         order = np.lexsort((times, keys))
         firsts = np.flatnonzero(np.concatenate([[True], np.diff(keys[order]) != 0]))
-        self.register(keys[order[firsts]], times[order[firsts]])
-
-    def register(self, keys: Any, times: Any) -> None:
-        """Has keys looked at when the watermark reaches a time, or one before at which they are looked at anyway."""
-        if len(keys):
-            self.timers[keys] = np.where(self.has_timer[keys], np.minimum(self.timers[keys], times), times)
-            self.has_timer[keys] = True
-            self.next_timer = min(self.next_timer, int(times.min()))
+        self.timers.set_earliest(keys[order[firsts]], times[order[firsts]])
 
     def due(self, watermark: int) -> Any:
         """Takes the timers that the watermark has reached: their keys."""
-        if self.next_timer > watermark:
-            return np.zeros(0, np.int64)
-        due = np.flatnonzero(self.has_timer & (self.timers <= watermark))
-        self.has_timer[due] = False
+        due = self.timers.due(watermark)
         self.is_changed[due] = True
-        left = self.timers[self.has_timer]
-        self.next_timer = int(left.min()) if len(left) else MAX_WATERMARK
         return due
 
     def load(self, keys: Any, stored: Sequence[Any]) -> None:
@@ -103,14 +87,10 @@ class _Kept:
                 records = rows.append(rows.codec.encode(tuples), np.array(of_keys, np.int64))
                 rows.columns[_TIMES][records] = times
                 rows.columns[_KINDS][records] = kinds
-        timed = [(key, timer) for key, (_, _, timer) in zip(numbers, stored, strict=True) if timer is not None]
-        if timed:
-            found, timers = (np.array(column, np.int64) for column in zip(*timed, strict=True))
-            self.register(found, timers)
+        self.timers.load(numbers, [timer for _, _, timer in stored])
 
     def entries(self, keys: Any) -> list[Any]:
-        timers, has_timer = self.timers[keys].tolist(), self.has_timer[keys].tolist()
-        found: list[Any] = [[[], {}, timer if there else None] for timer, there in zip(timers, has_timer, strict=True)]
+        found: list[Any] = [[[], {}, timer] for timer in self.timers.entries(keys)]
         for position, time, kind, row in _listed(self.waiting, keys):
             found[position][0].append((time, kind, row))
         for position, time, kind, row in _listed(self.versions, keys):
@@ -187,7 +167,9 @@ class ColumnTemporalJoinOperator(JoinOperator):
         positions, records = positions[~is_due], records[~is_due]
         if len(records):
             starts = np.flatnonzero(np.concatenate([[True], np.diff(positions) != 0]))
-            self._kept.register(keys[positions[starts]], np.minimum.reduceat(waiting.columns[_TIMES][records], starts))
+            self._kept.timers.set_earliest(
+                keys[positions[starts]], np.minimum.reduceat(waiting.columns[_TIMES][records], starts)
+            )
         # the last version that the watermark has reached is that of rows to come
         is_past = times <= watermark
         if is_past.any():

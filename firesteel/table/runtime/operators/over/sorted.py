@@ -11,8 +11,8 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.table.runtime.operators.over.spec import OverSpec
 from firesteel.table.runtime.operators.ranks.changes import INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
-from firesteel.table.runtime.operators.ranks.sort_keys import SortKeys
 from firesteel.table.runtime.operators.rows import RowCodec, identity_of
+from firesteel.table.runtime.operators.sort_keys import SortKeys
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime

@@ -11,8 +11,8 @@ from firesteel.runtime.operators.base import OperatorContext
 from firesteel.table.plan.nodes import SortKey
 from firesteel.table.runtime.operators.ranks.deduplicate import times_of
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
-from firesteel.table.runtime.operators.ranks.sort_keys import SortKeys
 from firesteel.table.runtime.operators.rows import RowCodec
+from firesteel.table.runtime.operators.sort_keys import SortKeys
 from firesteel.types.logical import RowType
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.runtime.state.columnar.state import ColumnarStateDescriptor, columnar_state
 from firesteel.table.runtime.operators.ranks.changes import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
-from firesteel.table.runtime.operators.ranks.sort_keys import SortKeys
 from firesteel.table.runtime.operators.rows import RowCodec
+from firesteel.table.runtime.operators.sort_keys import SortKeys
 from firesteel.types.internal import columns_schema
 
 if TYPE_CHECKING:

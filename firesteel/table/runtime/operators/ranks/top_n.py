@@ -14,8 +14,8 @@ from firesteel.table.plan.nodes import SortKey
 from firesteel.table.runtime.operators.ranks.changes import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Changes
 from firesteel.table.runtime.operators.ranks.columnar_top_n import ColumnarTopNOperator, is_columnar
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
-from firesteel.table.runtime.operators.ranks.sort_keys import SortKeys
 from firesteel.table.runtime.operators.rows import RowCodec
+from firesteel.table.runtime.operators.sort_keys import SortKeys
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowType
 
