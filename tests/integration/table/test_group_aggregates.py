@@ -64,11 +64,6 @@ def test_batches_and_phases_have_the_same_result(
     assert tables.result(sql) == materialized(_expected(tables.plan(sql), changes))
 
 
-def test_the_same_grouping_set_twice_is_refused() -> None:
-    with pytest.raises(ValidationError, match="same set twice"):
-        _tables({}).run("SELECT k, COUNT(*) FROM i GROUP BY GROUPING SETS ((k), (k))")
-
-
 def test_a_function_without_retraction_is_refused_before_anything_runs() -> None:
     with pytest.raises(ValidationError, match="does not support retraction"):
         _tables({}).run("SELECT k, APPROX_COUNT_DISTINCT(n) FROM t GROUP BY k")

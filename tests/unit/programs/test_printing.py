@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ def _env(way: Way) -> StreamExecutionEnvironment:
     return StreamExecutionEnvironment.get_execution_environment(configuration)
 
 
+def _numberless(plan: str) -> str:
+    """Without the numbers of tables without names, which go on in a process."""
+    return re.sub(r"(DataStream_Source)_\d+", r"\1", plan)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_a_printed_program_is_the_same_program(seed: int, tmp_path: Path) -> None:
     program = draw_program(seed)
@@ -43,7 +49,7 @@ def test_a_printed_program_is_the_same_program(seed: int, tmp_path: Path) -> Non
     drawn, from_text = _env(way), _env(way)
     build(program, Site(drawn, tmp_path))
     printed["build"](from_text, str(tmp_path), dict.fromkeys(fault.place for fault in way.faults))
-    assert from_text.explain() == drawn.explain()
+    assert _numberless(from_text.explain()) == _numberless(drawn.explain())
 
 
 @pytest.mark.filterwarnings("ignore")

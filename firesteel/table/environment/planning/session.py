@@ -24,7 +24,7 @@ from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.planning.scans import ScanBuilder
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.session import Session
+from firesteel.table.expressions.session import Session, wall_clock
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.emit_strategy import with_emit_strategy
 from firesteel.table.plan.nodes import LogicalNode
@@ -82,7 +82,7 @@ class TableSession:
 
     def expression_session(self) -> Session:
         """What expressions depend on. A batch has one time; in a stream each row has that of its evaluation."""
-        now = time.time_ns if self.is_streaming else partial(int, time.time_ns())
+        now = wall_clock if self.is_streaming else partial(int, time.time_ns())
         database = self.manager.current_database or ""
         return Session(self.config.get_local_timezone(), now, database, self.is_streaming)
 

@@ -28,7 +28,7 @@ from firesteel.testing.programs.sql.relations import (
     TopN,
     Where,
 )
-from firesteel.testing.programs.sql.timed import Deduplicate, Over, WindowGroup, WindowKind, WindowPair
+from firesteel.testing.programs.sql.timed import Deduplicate, Over, WindowFunction, WindowGroup, WindowPair
 
 __all__ = ["draw_relation"]
 
@@ -224,14 +224,14 @@ class _Drawer:
         function = self._rng.choice(("MIN", "MAX", "AVG"))
         return ScalarTest(_without_time(relation), _without_time(other), (one, two), function)
 
-    def _kind(self, *, has_sessions: bool = True) -> WindowKind:
+    def _kind(self, *, has_sessions: bool = True) -> WindowFunction:
         rng = self._rng
         name = rng.choice(("TUMBLE", "HOP", "CUMULATE", "SESSION") if has_sessions else ("TUMBLE", "HOP", "CUMULATE"))
         size = rng.choice(_SIZES)
         is_legacy = has_sessions and name != "CUMULATE" and rng.random() < 0.25
         step = size // rng.choice((2, 4)) if name in ("HOP", "CUMULATE") else 0
         offset = rng.choice((0, 0, 7)) if name == "TUMBLE" and not is_legacy else 0
-        return WindowKind(name, 12 if name == "SESSION" else size, step, offset, is_legacy)
+        return WindowFunction(name, 12 if name == "SESSION" else size, step, offset, is_legacy)
 
     def _window(self, relation: Relation) -> Relation:
         name = self._key(relation) if self._rng.random() < 0.75 else None
@@ -272,7 +272,7 @@ class _Drawer:
         key = self._key(other) if other is not None else None
         if other is None or key is None:
             return None
-        window = WindowKind("TUMBLE", self._rng.choice((8, 20)))
+        window = WindowFunction("TUMBLE", self._rng.choice((8, 20)))
         versions = WindowGroup(other, window, Column(key, self._type(other, key)), self._calls(other))
         for _ in range(4):
             mine = self._key(relation)

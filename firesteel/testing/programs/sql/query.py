@@ -15,7 +15,6 @@ from firesteel.testing.programs.sql.drawing import draw_relation
 from firesteel.testing.programs.sql.expressions import STAMP, TIME
 from firesteel.testing.programs.sql.relations import Relation, Scan, Views
 from firesteel.testing.programs.sql.tables import (
-    ROW_TYPE,
     FinalRows,
     TableOf,
     ToRows,
@@ -23,6 +22,7 @@ from firesteel.testing.programs.sql.tables import (
     final_rows,
     query_stream,
     record_of,
+    rows_of,
 )
 
 __all__ = ["Query"]
@@ -31,7 +31,6 @@ _MAX_VOLUME = 400
 _OPTIONS = (
     ("table.exec.mini-batch.enabled", ("true", "false")),
     ("table.optimizer.agg-phase-strategy", ("AUTO", "ONE_PHASE", "TWO_PHASE")),
-    ("table.optimizer.distinct-agg.split.enabled", ("true", "false")),
 )
 
 
@@ -108,8 +107,8 @@ class Query(Node):
         streams = []
         for number, (stream, table) in enumerate(zip(inputs, self.tables, strict=True)):
             function = ToRows(table.form)
-            rows = stream.flat_map(site.arm(self, function) if number == 0 else function, ROW_TYPE)
-            streams.append(site.hold(rows.uid(f"node-{self.id}-table-{number}")))
+            armed = site.arm(self, function) if number == 0 else function
+            streams.append(site.hold(site.call(rows_of, stream, armed, f"node-{self.id}-table-{number}")))
         views, text = self.text()
         arguments = (site.env, tuple(streams), self.tables, views, text, self.options)
         changes = site.call(query_stream, *arguments)

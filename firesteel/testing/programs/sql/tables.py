@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from firesteel.api.state import ValueStateDescriptor
 from firesteel.common import Types
+from firesteel.common.errors import FiresteelWarning
 from firesteel.common.types import Row, RowKind
 from firesteel.datastream.functions import FlatMapFunction, KeyedProcessFunction, KeySelector
 from firesteel.testing.programs.keys import KEYS
@@ -17,7 +19,17 @@ from firesteel.testing.programs.records import fields, make
 from firesteel.testing.programs.running.faults import Trip, step
 from firesteel.testing.programs.sql.expressions import BIGINT, INT, STRING, TIME, Column
 
-__all__ = ["FinalRows", "TableOf", "ToRows", "WholeRow", "changes_of", "final_rows", "query_stream", "record_of"]
+__all__ = [
+    "FinalRows",
+    "TableOf",
+    "ToRows",
+    "WholeRow",
+    "changes_of",
+    "final_rows",
+    "query_stream",
+    "record_of",
+    "rows_of",
+]
 
 END = 10**12
 _TEXTS = ("a", "b", None, "B", "", "abc", "öl")
@@ -174,8 +186,13 @@ def query_stream(
         table_env.create_temporary_view(table.name, made)
     for name, text in views:
         table_env.execute_sql(f"CREATE TEMPORARY VIEW {name} AS {text}")
-    return table_env.to_changelog_stream(table_env.sql_query(query))
+    with warnings.catch_warnings():
+        # that joins keep all rows
+        warnings.simplefilter("ignore", FiresteelWarning)
+        return table_env.to_changelog_stream(table_env.sql_query(query))
 
 
-ROW_TYPE = Types.ROW_NAMED(["k", "v", "s"], [Types.INT(), Types.LONG(), Types.STRING()])
-"""The type of the rows that are read."""
+def rows_of(stream: Any, function: FlatMapFunction, uid: str) -> Any:
+    """Returns the rows that a function makes of records."""
+    row_type = Types.ROW_NAMED(["k", "v", "s"], [Types.INT(), Types.LONG(), Types.STRING()])
+    return stream.flat_map(function, row_type).uid(uid)

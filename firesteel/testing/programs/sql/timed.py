@@ -16,11 +16,11 @@ from firesteel.testing.programs.sql.relations import (
     as_dict,
 )
 
-__all__ = ["Deduplicate", "Over", "WindowGroup", "WindowKind", "WindowPair"]
+__all__ = ["Deduplicate", "Over", "WindowFunction", "WindowGroup", "WindowPair"]
 
 
 @dataclass(frozen=True)
-class WindowKind:
+class WindowFunction:
     """TUMBLE, HOP, CUMULATE or SESSION, in milliseconds."""
 
     name: str
@@ -68,7 +68,7 @@ class WindowKind:
         return found
 
 
-def _assigned(kind: WindowKind, relation: Relation, key: str | None, tables: Tables) -> list[dict[str, Any]]:
+def _assigned(kind: WindowFunction, relation: Relation, key: str | None, tables: Tables) -> list[dict[str, Any]]:
     """The rows with ``window_start`` and ``window_end``."""
     rows = [as_dict(relation, values) for values in relation.rows(tables)]
     at = str(relation.rowtime)
@@ -93,7 +93,7 @@ class WindowGroup(Relation):
     """Aggregates of windows: of a key or of all rows. Columns: the key, start and end, the calls, and the time."""
 
     source: Relation
-    window: WindowKind
+    window: WindowFunction
     key: Column | None
     calls: tuple[tuple[str, Aggregate], ...]
 
@@ -159,7 +159,7 @@ class WindowPair(Relation):
     left: Relation
     right: Relation
     key: tuple[str, str]
-    window: WindowKind
+    window: WindowFunction
     kind: str = "INNER"
 
     @property
