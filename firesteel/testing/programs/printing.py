@@ -166,7 +166,10 @@ class _Printer:
 
     def name(self, of: Any) -> str:
         """Returns the name of a class, a function or a static method, which is imported."""
-        self.imports.add((of.__module__, of.__qualname__.partition(".")[0]))
+        name = of.__qualname__.partition(".")[0]
+        if any(one == name and module != of.__module__ for module, one in self.imports):
+            raise AssertionError(f"{name} is the name of two classes of the program")
+        self.imports.add((of.__module__, name))
         return str(of.__qualname__)
 
     def _tuple(self, value: tuple[Any, ...], depth: int) -> str:
