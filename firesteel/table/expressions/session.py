@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Session", "wall_clock"]
-
-
-def wall_clock() -> int:
-    """The nanoseconds since 1970. It can be sent to slots, and has the clock of where it is called."""
-    return time.time_ns()
+__all__ = ["Session"]
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,11 @@ from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.planning.scans import ScanBuilder
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.session import Session, wall_clock
+from firesteel.table.expressions.session import Session
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.emit_strategy import with_emit_strategy
 from firesteel.table.plan.nodes import LogicalNode
+from firesteel.table.runtime.wall_clock import wall_clock
 from firesteel.table.table_config import TableConfig
 
 if TYPE_CHECKING:
