@@ -15,6 +15,7 @@ from tests.support.chaos.processes import ROOT, Family
 from tests.support.processes import command_line, descendants
 
 START_S = 240.0
+END_S = 240.0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
@@ -33,9 +34,42 @@ def test_a_soak_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     try:
         eventually(has_workers, timeout=START_S, interval=0.2)
         run.send_signal(number)
-        code = run.wait(120)
+        code = run.wait(END_S)
         eventually(lambda: not family.alive(), timeout=60)
     finally:
         family.kill()
         run.wait(30)
     assert code == (128 + number if number == signal.SIGTERM else -number)
+
+
+IGNORED_EXIT = """
+import os, signal, time
+from tests.support.processes import exit_by_sigterm
+
+exit_by_sigterm()
+os.register_at_fork(after_in_parent=lambda: signal.raise_signal(signal.SIGTERM))
+try:
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        time.sleep(60)
+    else:
+        os._exit(0)
+finally:
+    if child:
+        print("cleaned up")
+"""
+
+
+def test_sigterm_ends_a_run_that_just_forks() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", IGNORED_EXIT],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (128 + signal.SIGTERM, "cleaned up\n")
+    assert "Exception ignored" in ended.stderr

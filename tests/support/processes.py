@@ -20,6 +20,8 @@ __all__ = [
 ]
 
 _LISTEN = "0A"
+AGAIN_S = 0.05
+"""After so long an exit that was ignored is tried again."""
 
 
 def _parent(pid: int) -> tuple[int, str] | None:
@@ -124,9 +126,19 @@ def own_open_files() -> dict[int, str]:
 
 def exit_by_sigterm() -> None:
     """From now on SIGTERM ends this process as an exception does, so that what it has started is ended first."""
+    report = sys.unraisablehook
 
-    def end(number: int, _frame: object) -> None:
+    def end(_number: int, _frame: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        sys.exit(128 + number)
+        sys.exit(128 + signal.SIGTERM)
 
+    def end_later(ignored: sys.UnraisableHookArgs) -> None:
+        """Python ignores what a handler raises during a hook of ``fork`` or a ``__del__``: it is raised again."""
+        report(ignored)
+        if isinstance(ignored.exc_value, SystemExit):
+            signal.signal(signal.SIGTERM, end)
+            signal.signal(signal.SIGALRM, end)
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+
+    sys.unraisablehook = end_later
     signal.signal(signal.SIGTERM, end)
