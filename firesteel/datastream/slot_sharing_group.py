@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from firesteel.common.errors import InvalidProgramError
 from firesteel.config.memory_size import MemorySize as _MemorySize
-from firesteel.graph.transformation import ResourceProfile
+from firesteel.graph.transformation import PhysicalTransformation, ResourceProfile, Transformation
 
-__all__ = ["MemorySize", "SlotSharingGroup"]
+__all__ = ["MemorySize", "SlotSharingGroup", "apply_slot_sharing_groups"]
 
 
 class MemorySize(_MemorySize):
@@ -190,3 +192,14 @@ class SlotSharingGroup:
 def _mebi(size: MemorySize | None) -> int | None:
     # rounded up: a slot with less than was asked for is of no use
     return None if size is None else -(-size.bytes >> 20)
+
+
+def apply_slot_sharing_groups(
+    groups: Mapping[str, SlotSharingGroup], transformations: Iterable[Transformation]
+) -> None:
+    """Sets the resources of operators: groups may be registered after operators have named them."""
+    for transformation in transformations:
+        for operator in transformation.transitive_predecessors():
+            group = groups.get(operator.slot_sharing_group or "")
+            if group is not None and isinstance(operator, PhysicalTransformation):
+                operator.resource_profile = operator.resource_profile or group.resource_profile()

@@ -33,7 +33,7 @@ from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.dataframes import dataframe_source, spark_reader_source
 from firesteel.datastream.execution_mode import RuntimeExecutionMode
 from firesteel.datastream.executor import PipelineExecutor, context_executor, default_configuration, resolve_executor
-from firesteel.datastream.slot_sharing_group import SlotSharingGroup
+from firesteel.datastream.slot_sharing_group import SlotSharingGroup, apply_slot_sharing_groups
 from firesteel.datastream.streams.call_site import user_call_site
 from firesteel.datastream.streams.coroutine_check import refuse_coroutines_of
 from firesteel.datastream.streams.operator_settings import check_max_parallelism
@@ -48,7 +48,6 @@ from firesteel.graph.plan import execution_plan
 from firesteel.graph.stream_graph import StreamGraph
 from firesteel.graph.stream_graph_generator import generate
 from firesteel.graph.transformation import (
-    PhysicalTransformation,
     SinkTransformation,
     SourceTransformation,
     Transformation,
@@ -518,7 +517,7 @@ class StreamExecutionEnvironment:
 
     def _create_batch_graph(self, transformation: Transformation) -> JobGraph:
         """What leads to a transformation, as a job of its own that runs as a batch; the program stays as it is."""
-        self._apply_registered_slot_sharing_groups([transformation])
+        apply_slot_sharing_groups(self._slot_sharing_groups, [transformation])
         configuration = Configuration(self._configuration).set(pipeline_options.RUNTIME_MODE, "BATCH")
         return create_job_graph(generate([transformation], configuration, self._job_name(None)))
 
@@ -573,7 +572,7 @@ class StreamExecutionEnvironment:
                 "The program has no sink, so nothing would come of it.",
                 hint="End at least one stream with print(), sink_to(...) or execute_and_collect().",
             )
-        self._apply_registered_slot_sharing_groups(transformations)
+        apply_slot_sharing_groups(self._slot_sharing_groups, transformations)
         for cache in self._caches:
             cache.update(self._create_scratch())
         configuration = add_program_levels(Configuration(self._configuration))
@@ -584,14 +583,6 @@ class StreamExecutionEnvironment:
         if clear:
             self._transformations.clear()
         return stream_graph
-
-    def _apply_registered_slot_sharing_groups(self, transformations: list[Transformation]) -> None:
-        """Groups may be registered after operators have named them."""
-        for transformation in transformations:
-            for operator in transformation.transitive_predecessors():
-                group = self._slot_sharing_groups.get(operator.slot_sharing_group or "")
-                if group is not None and isinstance(operator, PhysicalTransformation):
-                    operator.resource_profile = operator.resource_profile or group.resource_profile()
 
     def _check_parallelism(self, parallelism: int | None, max_parallelism: int | None) -> None:
         if parallelism is not None and max_parallelism is not None and parallelism > max_parallelism:

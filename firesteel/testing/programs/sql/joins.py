@@ -177,13 +177,12 @@ class TemporalJoin(_TwoSides):
 
 
 @dataclass(frozen=True)
-class SemiJoin(Relation):
-    """Rows with, or without, a row of a subquery: EXISTS, NOT EXISTS, IN, NOT IN."""
+class Subquery(Relation):
+    """Rows of the left side, chosen by a subquery over the right side."""
 
     left: Relation
     right: Relation
     key: tuple[str, str]
-    test: str
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -194,6 +193,13 @@ class SemiJoin(Relation):
     def size(self) -> int:
         """As the left side."""
         return self.left.size
+
+
+@dataclass(frozen=True)
+class SemiJoin(Subquery):
+    """Rows with, or without, a row of a subquery: EXISTS, NOT EXISTS, IN, NOT IN."""
+
+    test: str
 
     def sql(self, views: Views) -> str:
         """A condition with a subquery."""
@@ -221,23 +227,10 @@ class SemiJoin(Relation):
 
 
 @dataclass(frozen=True)
-class ScalarTest(Relation):
+class ScalarTest(Subquery):
     """Rows that are at least an aggregate of a subquery."""
 
-    left: Relation
-    right: Relation
-    key: tuple[str, str]
     function: str
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Those of the left side."""
-        return self.left.columns
-
-    @property
-    def size(self) -> int:
-        """As the left side."""
-        return self.left.size
 
     def sql(self, views: Views) -> str:
         """A comparison with a subquery."""

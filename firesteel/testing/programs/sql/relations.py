@@ -171,21 +171,10 @@ class Project(Relation):
 
 
 @dataclass(frozen=True)
-class Where(Relation):
-    """The rows for which a condition is true."""
+class OfSource(Relation):
+    """A relation with all rows of another, or some of them."""
 
     source: Relation
-    condition: Any
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """As the source."""
-        return self.source.columns
-
-    @property
-    def appends(self) -> bool:
-        """As the source."""
-        return self.source.appends
 
     @property
     def rowtime(self) -> str | None:
@@ -201,6 +190,23 @@ class Where(Relation):
     def size(self) -> int:
         """As the source."""
         return self.source.size
+
+
+@dataclass(frozen=True)
+class Where(OfSource):
+    """The rows for which a condition is true."""
+
+    condition: Any
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """As the source."""
+        return self.source.columns
+
+    @property
+    def appends(self) -> bool:
+        """As the source."""
+        return self.source.appends
 
     def sql(self, views: Views) -> str:
         """A WHERE."""

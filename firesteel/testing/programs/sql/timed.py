@@ -9,6 +9,7 @@ from firesteel.testing.programs.sql.expressions import STAMP, TIME, Column
 from firesteel.testing.programs.sql.joins import seconds
 from firesteel.testing.programs.sql.relations import (
     Aggregate,
+    OfSource,
     Relation,
     Tables,
     Values,
@@ -231,10 +232,9 @@ class WindowPair(Relation):
 
 
 @dataclass(frozen=True)
-class Over(Relation):
+class Over(OfSource):
     """Aggregates of the rows before each row, in the order of event time."""
 
-    source: Relation
     key: str | None
     calls: tuple[tuple[str, Aggregate], ...]
     preceding: int | None = None
@@ -250,21 +250,6 @@ class Over(Relation):
     def appends(self) -> bool:
         """Rows come once their time has passed."""
         return True
-
-    @property
-    def rowtime(self) -> str | None:
-        """As the source."""
-        return self.source.rowtime
-
-    @property
-    def is_unique(self) -> bool:
-        """As the source."""
-        return self.source.is_unique
-
-    @property
-    def size(self) -> int:
-        """As the source."""
-        return self.source.size
 
     def sql(self, views: Views) -> str:
         """Calls with OVER."""

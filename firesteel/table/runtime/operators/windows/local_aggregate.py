@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +11,9 @@ import pyarrow as pa
 
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
-from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
-from firesteel.runtime.state.columnar.state import empty_columns, is_number
-from firesteel.table.runtime.operators.aggregate.feeds import Rows
-from firesteel.table.runtime.operators.aggregate.group_aggregate import row_signs
 from firesteel.table.runtime.operators.aggregate.handler import AggregateHandler
+from firesteel.table.runtime.operators.aggregate.local_phase import LocalPhaseOperator
 from firesteel.table.runtime.operators.windows.aggregate import WindowAggregateOperator, WindowAggregateSpec
 from firesteel.table.runtime.operators.windows.slices import encoded
 from firesteel.table.runtime.operators.windows.times import WindowTimes
@@ -25,11 +23,6 @@ if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
 __all__ = ["GlobalWindowAggregateSpec", "LocalWindowAggregateSpec"]
-
-_MIN_ROWS = 500
-_MAX_SHARE = 0.8
-"""Slices and keys per row of a batch above which the next batches are not grouped."""
-_UNGROUPED_BATCHES = 31
 
 
 @dataclass(frozen=True)
@@ -46,48 +39,23 @@ class LocalWindowAggregateSpec(OperatorSpec):
         return LocalWindowAggregateOperator(self.aggregate)
 
 
-class LocalWindowAggregateOperator(ColumnOperator):
-    """Emits one row of accumulators for each slice and key of a batch.
-
-    Which rows are late is decided where they are merged. Where a batch has hardly any key twice, the rows of the next
-    batches become accumulators one by one, if these are numbers.
-    """
+class LocalWindowAggregateOperator(LocalPhaseOperator):
+    """Emits one row of accumulators for each slice and key of a batch. Which rows are late is decided at the merger."""
 
     def __init__(self, spec: WindowAggregateSpec) -> None:
         assert spec.time is not None
+        handler = spec.create_handler()
+        super().__init__(handler, spec.keys, _partial_schema(spec, handler))
         self._window = spec.window
         self._time = spec.time
-        self._keys = spec.keys
         self._times = WindowTimes(spec.time_type, spec.session.local_time_zone)
-        self._handler = spec.create_handler()
-        self._schema = _partial_schema(spec, self._handler)
-        self._has_numbers = all(is_number(dtype) for dtype in self._handler.dtypes)
-        self._ungrouped = 0
 
     def process_columns(self, batch: ColumnBatch) -> None:
         """Emits the partial results of a batch."""
         ends = self._window.slice_ends(self._times.of_rows(batch, self._time))
-        if self._ungrouped:
-            self._ungrouped -= 1
-            codes = first_rows = np.arange(len(batch))
-        else:
-            codes, first_rows = self._groups(batch, ends)
-            is_sparse = len(batch) >= _MIN_ROWS and len(first_rows) > _MAX_SHARE * len(batch)
-            if is_sparse and self._has_numbers:
-                self._ungrouped = _UNGROUPED_BATCHES
-        slots = np.arange(len(first_rows))
-        columns = empty_columns(self._handler.dtypes, len(slots))
-        arrays = [
-            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-            for column in batch.data.columns
-        ]
-        self._handler.accumulate(columns, Rows(codes, row_signs(batch), arrays, slots))
-        first = pa.array(first_rows)
-        keys = [arrays[index].take(first) for index in self._keys]
-        results = [key.cast(self._schema.field(index).type) for index, key in enumerate(keys)]
-        results += [pa.array(ends[first_rows]), pa.array(np.bincount(codes, minlength=len(slots)))]
-        results += self._handler.partial(columns, slots)
-        self.emit(ColumnBatch(pa.RecordBatch.from_arrays(results, schema=self._schema)))
+        codes, first_rows, keys, accumulators = self.aggregated(batch, partial(self._groups, batch, ends))
+        counts = np.bincount(codes, minlength=len(first_rows))
+        self.emit_columns([*keys, pa.array(ends[first_rows]), pa.array(counts), *accumulators])
 
     def _groups(self, batch: ColumnBatch, ends: Any) -> tuple[Any, Any]:
         """Which slice and key each row has, and the first row of each of them."""
