@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from typing import Any
 
 from benchmarks.nexmark.flink_source import build_jar, write_texts
 from benchmarks.nexmark.queries import QUERIES
+from benchmarks.programs import json_lines
 from benchmarks.venvs import cache_directory, python_of
 
 __all__ = ["main"]
@@ -39,34 +39,21 @@ def main(arguments: list[str] | None = None) -> int:
     names = options.queries.split(",")
     python = options.pyflink or str(python_of("pyflink", cache_directory()))
     with tempfile.TemporaryDirectory() as scratch:
-        ours = _run([sys.executable, "-m", "benchmarks.nexmark.firesteel_program", ",".join(names), options.events])
+        ours = json_lines(
+            [sys.executable, "-m", "benchmarks.nexmark.firesteel_program", ",".join(names), options.events]
+        )
         libraries = subprocess.run(
             [python, "-c", "import pyflink; print(pyflink.__path__[0])"], check=True, capture_output=True, text=True
         ).stdout.strip()
         jar = build_jar(Path(scratch), Path(libraries) / "lib")
         texts = write_texts(Path(scratch))
         program = [python, str(HERE / "flink_program.py"), str(jar), str(texts)]
-        flink = _run([*program, ",".join(names), options.flink_events or options.events], Path(python).parent)
+        flink = json_lines([*program, ",".join(names), options.flink_events or options.events], Path(python).parent)
     figures = [{"query": name, "firesteel": _figures(ours, name), "flink": _figures(flink, name)} for name in names]
     _print(figures)
     if options.json:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
     return 0
-
-
-def _run(command: list[str], path: Path | None = None) -> list[dict[str, Any]]:
-    # PyFlink starts a Python by its name
-    environ = dict(os.environ) if path is None else {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}"}
-    found = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("{"):
-                found.append(json.loads(line))
-                sys.stderr.write(line)
-    if process.returncode:
-        raise SystemExit(f"{command[0]} ended with {process.returncode}")
-    return found
 
 
 def _figures(runs: list[dict[str, Any]], name: str) -> dict[str, float]:
