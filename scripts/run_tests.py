@@ -6,6 +6,7 @@ first part that failed, if any did.
 
 from __future__ import annotations
 
+import compileall
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, NamedTuple
 
+PACKAGE = Path(__file__).parents[1] / "firesteel"
 TYPES = "types"
 PARTS = {
     "cluster": "cluster",
@@ -77,6 +79,9 @@ def main(arguments: Sequence[str]) -> int:
     """Runs all parts, shows what they print as it comes, and says again at the end what failed."""
     began = time.monotonic()
     environment = {**os.environ, "JDK_JAVA_OPTIONS": os.environ.get("JDK_JAVA_OPTIONS") or _jvm_options()}
+    # hundreds of processes would compile all modules again
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    compileall.compile_dir(PACKAGE, quiet=2)
     with ThreadPoolExecutor(AT_ONCE) as pool, ThreadPoolExecutor(1) as beside:
         running = {
             name: (beside if name == TYPES else pool).submit(_run, name, marks, arguments, environment)
