@@ -36,6 +36,9 @@ FLINK_FUNCTIONS: dict[str, str] = {
     "ARRAY_INTERSECT ARRAY_MAX ARRAY_JOIN ARRAY_MIN MAP_KEYS MAP_UNION MAP_VALUES MAP_ENTRIES MAP_FROM_ARRAYS SPLIT",
     "JSON": "IS_JSON JSON_EXISTS JSON_STRING JSON_VALUE JSON_QUERY JSON_OBJECT JSON_ARRAY JSON",
     "Variant": "PARSE_JSON TRY_PARSE_JSON VARIANT_AT",
+    "Bitmap": "BITMAP_FROM_BYTES BITMAP_TO_ARRAY BITMAP_TO_BYTES BITMAP_TO_STRING BITMAP_CARDINALITY BITMAP_AND "
+    "BITMAP_ANDNOT BITMAP_OR BITMAP_XOR BITMAP_BUILD BITMAP_BUILD_AGG BITMAP_BUILD_CARDINALITY_AGG BITMAP_AND_AGG "
+    "BITMAP_AND_CARDINALITY_AGG BITMAP_OR_AGG BITMAP_OR_CARDINALITY_AGG BITMAP_XOR_AGG BITMAP_XOR_CARDINALITY_AGG",
     "Value construction and access": "ROW ARRAY MAP FIELD_ACCESS FLATTEN OBJECT_OF OBJECT_UPDATE",
     "Grouping": "GROUP_ID GROUPING GROUPING_ID",
     "Hash": "MD5 SHA1 SHA224 SHA256 SHA384 SHA512 SHA2",
@@ -113,6 +116,13 @@ _OTHER_EXAMPLES = {
     "JSON_OBJECTAGG": "JSON_OBJECTAGG(KEY s VALUE x)",
     "JSON_ARRAYAGG": "JSON_ARRAYAGG(x)",
     "PERCENTILE": "PERCENTILE(x, 0.5)",
+    "BITMAP_BUILD_AGG": "BITMAP_BUILD_AGG(x)",
+    "BITMAP_BUILD_CARDINALITY_AGG": "BITMAP_BUILD_CARDINALITY_AGG(x)",
+    **{
+        name: f"{name}(BITMAP_BUILD(ARRAY[x, k]))"
+        for operation in ("AND", "OR", "XOR")
+        for name in (f"BITMAP_{operation}_AGG", f"BITMAP_{operation}_CARDINALITY_AGG")
+    },
 }
 """Examples over columns of a table, and those whose value is another each time."""
 
@@ -139,8 +149,8 @@ def _recorded() -> str:
     """All expressions that are compared with Flink."""
     directory = Path(__file__).parents[1] / "tests" / "unit" / "table" / "recorded"
     families = json.loads((directory / "differences.json").read_text())
-    found = (json.loads((directory / f"{family}.json").read_text()) for family in families)
-    return "\n".join(sql for entries in found for sql, type_, _ in entries if type_ is not None)
+    found = (json.loads((directory / f"{name}.json").read_text()) for name in (*families, "aggregates"))
+    return "\n".join(sql for entries in found for sql, type_, *_ in entries if type_ is not None)
 
 
 def _state(name: str) -> str:

@@ -170,6 +170,7 @@ class _Columns:
             _Root.DATE: pa.date32(),
             _Root.NULL: pa.null(),
             _Root.VARIANT: pa.string(),
+            _Root.BITMAP: pa.binary(),
         }
 
     def fields(self, type_: FieldsType, within: str) -> list[Any]:

@@ -17,6 +17,7 @@ __all__ = [
     "ArrayType",
     "BigIntType",
     "BinaryType",
+    "BitmapType",
     "BooleanType",
     "CharType",
     "DateType",
@@ -489,6 +490,12 @@ class VariantType(LogicalType):
     """JSON values, each with a type of its own."""
 
     root = LogicalTypeRoot.VARIANT
+
+
+class BitmapType(LogicalType):
+    """Sets of integers of 32 bits."""
+
+    root = LogicalTypeRoot.BITMAP
 
 
 class RawType(LogicalType):

@@ -38,6 +38,7 @@ class LogicalTypeRoot(Enum):
     NULL = "NULL"
     RAW = "RAW"
     VARIANT = "VARIANT"
+    BITMAP = "BITMAP"
 
 
 class LogicalType:

@@ -19,6 +19,7 @@ from firesteel.table.expressions.session import Session
 from firesteel.table.parser import parse_expression, parse_type
 from firesteel.table.parser.types import to_logical_type
 from firesteel.table.values import temporal_text as temporal
+from firesteel.table.values.bitmap import from_integers
 from firesteel.table.values.calendar import day_number
 from firesteel.table.values.numbers import single
 from firesteel.table.values.variant import variant_text
@@ -111,6 +112,8 @@ def from_recorded(value: Any, type_: LogicalType) -> Any:
             return _java_timestamp(value)
         case t.VarBinaryType() | t.BinaryType():
             return bytes.fromhex(value)
+        case t.BitmapType():
+            return from_integers(int(number) for number in value.strip("{}").split(",") if number)
         case t.ArrayType():
             return [from_recorded(item, type_.element_type) for item in value]
         case t.MapType():

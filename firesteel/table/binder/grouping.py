@@ -25,6 +25,11 @@ NEVER_NULL = frozenset({"COUNT", "APPROX_COUNT_DISTINCT", "COLLECT", "JSON_OBJEC
 """Functions with a result even if there are no rows."""
 
 
+def is_always_nullable(name: str) -> bool:
+    """Whether the type of an aggregate function is one with NULL whatever its arguments are."""
+    return name == "PERCENTILE" or name.startswith("BITMAP_")
+
+
 def aggregate_call(node: exp.Expression) -> nodes.Call | None:
     """The call of an aggregate function that a node is, with or without FILTER."""
     inner = node.this if isinstance(node, exp.Filter) else node
@@ -155,7 +160,7 @@ class GroupedBinder(QueryExpressionBinder):
             condition = self._input_column(self._rows.bind_condition(around.expression.this, "FILTER"))
         # without groups there is a row even if there are no rows to aggregate
         may_lack_rows = (condition is not None or not self._keys) and definition.name != "ARRAY_AGG"
-        may_be_null = may_lack_rows or any_nullable(arguments) or definition.name == "PERCENTILE"
+        may_be_null = may_lack_rows or any_nullable(arguments) or is_always_nullable(definition.name)
         nullable = definition.name not in NEVER_NULL and may_be_null
         call = AggregateCall(
             definition.name,

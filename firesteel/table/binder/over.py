@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.frames import RANKS, frame_of
-from firesteel.table.binder.grouping import NEVER_NULL, aggregate_call
+from firesteel.table.binder.grouping import NEVER_NULL, aggregate_call, is_always_nullable
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
@@ -93,7 +93,8 @@ class OverBinder(QueryExpressionBinder):
         )
         type_ = inferred.result
         if name not in _OWN_TYPES:
-            type_ = type_.copy(name not in NEVER_NULL and (not never_empty or any_nullable(arguments)))
+            may_be_null = not never_empty or any_nullable(arguments) or is_always_nullable(name)
+            type_ = type_.copy(name not in NEVER_NULL and may_be_null)
         cast = tuple(cast_to(argument, part) for argument, part in zip(arguments, inferred.arguments, strict=True))
         is_distinct = function.args.get("quantifier") == "DISTINCT"
         if is_distinct and not self._session.is_streaming:

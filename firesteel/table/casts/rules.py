@@ -22,7 +22,7 @@ _SINGLE_FIELDS = {
 def supports_cast(source: LogicalType, target: LogicalType, is_nested: bool = False) -> bool:
     """Whether CAST takes values of one type to the other; nullability aside.
 
-    A VARIANT is cast only within other types, to text.
+    A VARIANT is cast only within other types, to text. A BITMAP is cast to text and to BYTES.
     """
     if families.is_null(source):
         return True
@@ -30,8 +30,12 @@ def supports_cast(source: LogicalType, target: LogicalType, is_nested: bool = Fa
         return is_nested and (source.root is target.root or families.is_character(target))
     if source.copy() == target.copy():
         return True
+    if families.is_bitmap(target):
+        return False
     if families.is_character(target):
         return True
+    if families.is_bitmap(source):
+        return isinstance(target, t.VarBinaryType) and target.length == t.MAX_LENGTH
     if families.is_constructed(source) or families.is_constructed(target):
         return _supports_constructed(source, target)
     if families.is_interval(source) or families.is_interval(target):

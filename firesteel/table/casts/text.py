@@ -7,6 +7,7 @@ from typing import Any
 
 from firesteel.table.expressions.session import Session
 from firesteel.table.values import temporal_text as temporal
+from firesteel.table.values.bitmap import bitmap_text
 from firesteel.table.values.variant import variant_text
 from firesteel.table.values.zones import find_zone, to_local
 from firesteel.types import logical as t
@@ -37,6 +38,8 @@ def text_function(type_: LogicalType, session: Session, is_printing: bool = Fals
             return str
         case t.VariantType():
             return variant_text
+        case t.BitmapType():
+            return bitmap_text
         case t.BooleanType():
             return _boolean_text
         case t.DoubleType():

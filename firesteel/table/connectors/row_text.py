@@ -6,6 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from firesteel.table.values.bitmap import bitmap_text
 from firesteel.table.values.temporal_text import date_text
 from firesteel.types import logical as t
 from firesteel.types.internal import from_column
@@ -44,6 +45,8 @@ def value_text(type_: t.LogicalType) -> Text:
             return _decimal
         case t.BinaryType() | t.VarBinaryType():
             return lambda value: f"[{', '.join(str(byte - 256 if byte > 127 else byte) for byte in value)}]"
+        case t.BitmapType():
+            return bitmap_text
         case t.DateType():
             return date_text
         case t.TimeType():

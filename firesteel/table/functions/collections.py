@@ -23,7 +23,7 @@ from firesteel.table.functions.signatures import (
     signature,
 )
 from firesteel.table.inference.common_type import common_type
-from firesteel.table.inference.families import is_character, is_integer, is_null
+from firesteel.table.inference.families import is_bitmap, is_character, is_integer, is_null
 from firesteel.table.values.java_units import java_units
 from firesteel.types import logical as t
 from firesteel.types.logical import LogicalType
@@ -186,11 +186,15 @@ def _join(values: list[Any], delimiter: str, replacement: str | None = None) -> 
     )
 
 
-def _sortable(name: str) -> Signature:
-    def infer(arguments: Sequence[Expression], symbols: tuple[str, ...]) -> Inferred:
-        return signature(name, ARRAY, returns=lambda found: _element(found[0].type), nullable=True)(arguments, symbols)
+_SORTABLE = Parameter(
+    "<ARRAY<COMPARABLE>>",
+    lambda type_: isinstance(type_, t.ArrayType) and not is_bitmap(type_.element_type),
+    t.ArrayType(t.IntType()),
+)
 
-    return infer
+
+def _sortable(name: str) -> Signature:
+    return signature(name, _SORTABLE, returns=lambda found: _element(found[0].type), nullable=True)
 
 
 def _of_arrays(name: str, low: int = 2, high: int | None = 2) -> Signature:
@@ -281,7 +285,7 @@ FUNCTIONS = (
     ),
     _define(
         "ARRAY_SORT",
-        signature("ARRAY_SORT", ARRAY, BOOLEAN, BOOLEAN, returns=lambda found: found[0].type, optional=2),
+        signature("ARRAY_SORT", _SORTABLE, BOOLEAN, BOOLEAN, returns=lambda found: found[0].type, optional=2),
         _sort,
     ),
     _define("ARRAY_MAX", _sortable("ARRAY_MAX"), _extreme(max)),

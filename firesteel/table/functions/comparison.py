@@ -20,7 +20,7 @@ from firesteel.table.inference.families import (
     is_datetime,
     is_null,
     is_numeric,
-    is_variant,
+    is_unordered,
 )
 from firesteel.types import logical as t
 from firesteel.types.logical import LogicalType
@@ -61,7 +61,7 @@ def _infer(name: str, symbol: str) -> Signature:
         left, right = (argument.type for argument in arguments)
         ordered = name not in ("EQUALS", "NOT_EQUALS", "IS_DISTINCT_FROM", "IS_NOT_DISTINCT_FROM")
         common = comparable_type(left, right, not ordered)
-        if common is None or (ordered and (is_constructed(common) or is_variant(common))):
+        if common is None or (ordered and is_unordered(common)):
             raise mismatch(symbol, arguments, f"'<COMPARABLE_TYPE> {symbol} <COMPARABLE_TYPE>'")
         if is_null(common):
             common = t.IntType()

@@ -20,7 +20,7 @@ from firesteel.table.functions.signatures import (
     mismatch,
     signature,
 )
-from firesteel.table.inference.families import is_character, is_constructed, is_exact, is_null, is_numeric, is_variant
+from firesteel.table.inference.families import is_character, is_constructed, is_exact, is_null, is_numeric, is_unordered
 from firesteel.table.values.numbers import parse_double
 from firesteel.types import logical as t
 
@@ -33,7 +33,7 @@ def _extreme(name: str) -> Signature:
         if any(is_null(argument.type) for argument in arguments):
             raise illegal_null()
         common = common_arguments(name, arguments)
-        if is_constructed(common) or is_null(common) or is_variant(common):
+        if is_unordered(common) or is_null(common):
             raise mismatch(name, arguments, f"'{name}(<COMPARABLE_TYPE>, …)'")
         return Inferred((common,) * len(arguments), common.copy(any_nullable(arguments)))
 

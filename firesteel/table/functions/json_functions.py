@@ -228,7 +228,7 @@ def _infer_json_array(arguments: Sequence[Expression], symbols: tuple[str, ...])
 
 
 def _check_serializable(type_: LogicalType) -> None:
-    if isinstance(type_, (t.DateType, t.TimeType, t.DayTimeIntervalType, t.YearMonthIntervalType)):
+    if isinstance(type_, (t.DateType, t.TimeType, t.DayTimeIntervalType, t.YearMonthIntervalType, t.BitmapType)):
         raise ValidationError(f"Type '{type_.as_summary_string()}' cannot be converted into JSON.")
     for child in type_.children():
         _check_serializable(child)

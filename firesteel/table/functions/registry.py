@@ -22,6 +22,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "collection": ("collections",),
     "value construction": ("objects",),
     "variant": ("variant",),
+    "bitmap": ("bitmap",),
     "json": ("json_functions",),
     "hash": ("hashes",),
     "aggregate": ("aggregates",),

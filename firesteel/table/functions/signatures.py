@@ -17,6 +17,7 @@ __all__ = [
     "ANY",
     "ARRAY",
     "BINARY",
+    "BITMAP",
     "BOOLEAN",
     "CHARACTER",
     "DATETIME",
@@ -66,6 +67,7 @@ class Parameter:
 
 CHARACTER = Parameter("<CHARACTER>", families.is_character, t.VarCharType())
 BINARY = Parameter("<BINARY>", families.is_binary, t.VarBinaryType())
+BITMAP = Parameter("<BITMAP>", families.is_bitmap, t.BitmapType())
 STRING_OR_BINARY = Parameter("<CHARACTER> or <BINARY>", families.is_string, t.VarCharType())
 INTEGER = Parameter("<INTEGER>", families.is_integer, t.IntType())
 NUMERIC = Parameter("<NUMERIC>", families.is_numeric, t.IntType())

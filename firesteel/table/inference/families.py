@@ -8,6 +8,7 @@ from firesteel.types.logical import LogicalType, LogicalTypeRoot
 __all__ = [
     "is_approximate",
     "is_binary",
+    "is_bitmap",
     "is_boolean",
     "is_character",
     "is_constructed",
@@ -19,6 +20,7 @@ __all__ = [
     "is_numeric",
     "is_string",
     "is_timestamp",
+    "is_unordered",
     "is_variant",
     "rank",
 ]
@@ -82,6 +84,15 @@ def is_constructed(type_: LogicalType) -> bool:
 
 def is_variant(type_: LogicalType) -> bool:
     return type_.root is _Root.VARIANT
+
+
+def is_bitmap(type_: LogicalType) -> bool:
+    return type_.root is _Root.BITMAP
+
+
+def is_unordered(type_: LogicalType) -> bool:
+    """Whether values of a type are equal or not, but none is less than another."""
+    return is_constructed(type_) or is_variant(type_) or is_bitmap(type_)
 
 
 def is_null(type_: LogicalType) -> bool:

@@ -84,6 +84,7 @@ _ATOMS: dict[str, Callable[..., LogicalType]] = {
     "TIMESTAMP": logical.TimestampType,
     "TIMESTAMP_LTZ": logical.LocalZonedTimestampType,
     "VARIANT": logical.VariantType,
+    "BITMAP": logical.BitmapType,
 }
 _MAX_DECIMAL_PRECISION = 38
 

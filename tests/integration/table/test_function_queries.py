@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from firesteel.common.errors import JobExecutionError
+from firesteel.common.types import RowKind
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.table import DataTypes, StreamTableEnvironment
 from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.values.bitmap import from_integers
 from firesteel.testing.in_process import InProcessExecutor
 
 ROWS = [
@@ -36,6 +38,16 @@ def table_env() -> StreamTableEnvironment:
 def results(table_env: StreamTableEnvironment, sql: str) -> list[tuple[Any, ...]]:
     with table_env.execute_sql(sql).collect() as rows:
         return sorted((tuple(row) for row in rows), key=repr)
+
+
+def final(table_env: StreamTableEnvironment, sql: str) -> set[tuple[Any, ...]]:
+    """The rows that are left of a changelog."""
+    found: set[tuple[Any, ...]] = set()
+    with table_env.execute_sql(sql).collect() as rows:
+        for row in rows:
+            is_there = row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER)
+            (found.add if is_there else found.remove)(tuple(row))
+    return found
 
 
 QUERIES: list[tuple[str, list[tuple[Any, ...]]]] = [
@@ -66,11 +78,25 @@ def test_variants_in_state(table_env: StreamTableEnvironment) -> None:
     assert results(table_env, sql) == [("a", "[1.5,2000.0]"), ("b", '"text"')]
 
 
+def test_bitmaps_in_state(table_env: StreamTableEnvironment) -> None:
+    """They are results that are taken back, and keys of groups and of a join."""
+    groups = "(SELECT s, COUNT(*) AS n, BITMAP_BUILD_AGG(id) AS b FROM t GROUP BY s)"
+    sql = f"SELECT BITMAP_TO_STRING(b), COUNT(*) FROM {groups} GROUP BY b"
+    assert final(table_env, sql) == {("{1,3}", 1), ("{2}", 1), ("{4}", 1)}
+    sql = f"SELECT x.n, BITMAP_TO_STRING(BITMAP_OR_AGG(y.b)) FROM {groups} x JOIN {groups} y ON x.b = y.b GROUP BY x.n"
+    assert final(table_env, sql) == {(1, "{2,4}"), (2, "{1,3}")}
+    sql = "SELECT BITMAP_XOR_AGG(BITMAP_BUILD(ARRAY[id, 5])) FROM t WHERE id > 2"
+    assert final(table_env, sql) == {(from_integers([3, 4]),)}
+
+
 REFUSED = [
     ("SELECT s.* FROM t", "Unknown identifier 's.*'"),
     ("SELECT CURRENT_WATERMARK(id) FROM t", "must be a rowtime attribute"),
     ("SELECT r['z'] FROM t", "Field 'z' not found"),
     ("SELECT CAST(PARSE_JSON(js) AS INT) FROM t", "cannot convert value of type VARIANT to type INT"),
+    ("SELECT CAST(BITMAP_BUILD(ARRAY[id]) AS INT) FROM t", "cannot convert value of type BITMAP"),
+    ("SELECT MAX(BITMAP_BUILD(ARRAY[id])) FROM t", "Cannot apply 'MAX'"),
+    ("SELECT BITMAP_BUILD_AGG(CAST(id AS BIGINT)) FROM t", "Cannot apply 'BITMAP_BUILD_AGG'"),
     ("SELECT OBJECT_OF('P', s, 1) FROM t", "must be a non-null string literal"),
     ("SELECT (id, id) OVERLAPS (id, id) FROM t", "Cannot apply 'OVERLAPS'"),
 ]

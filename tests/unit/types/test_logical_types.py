@@ -64,6 +64,7 @@ SUMMARIES = [
     (t.StructuredType.of([t.IntType()]), "*tuple*<`f0` INT>"),
     (t.NullType(), "NULL"),
     (t.VariantType(), "VARIANT"),
+    (t.BitmapType(), "BITMAP"),
     (t.RawType(), "RAW('object', '...')"),
 ]
 

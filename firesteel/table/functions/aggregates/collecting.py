@@ -11,7 +11,7 @@ from firesteel.table.expressions.session import Session
 from firesteel.table.functions.aggregates.body import AggregateBody, Make, bag_key, define, listed, sort_key
 from firesteel.table.functions.definition import Inferred, Signature
 from firesteel.table.functions.signatures import ANY, CHARACTER, check_count, illegal_null, mismatch, signature
-from firesteel.table.inference.families import is_binary, is_constructed, is_null
+from firesteel.table.inference.families import is_binary, is_bitmap, is_constructed, is_null
 from firesteel.types import logical as t
 from firesteel.types.logical import LogicalType
 
@@ -97,7 +97,7 @@ def _comparable(name: str) -> Signature:
         type_ = arguments[0].type
         if is_null(type_):
             raise illegal_null()
-        if is_constructed(type_) or is_binary(type_):
+        if is_constructed(type_) or is_binary(type_) or is_bitmap(type_):
             raise mismatch(name, arguments, f"'{name}(<COMPARABLE_TYPE>)'")
         return Inferred((type_,), type_.copy())
 

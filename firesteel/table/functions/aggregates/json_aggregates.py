@@ -19,7 +19,7 @@ from firesteel.types import logical as t
 __all__ = ["JSON_AGGREGATES"]
 
 _TEXT = t.VarCharType(2000, nullable=False)
-_WITHOUT_JSON = (t.DateType, t.TimeType, t.YearMonthIntervalType, t.DayTimeIntervalType)
+_WITHOUT_JSON = (t.DateType, t.TimeType, t.YearMonthIntervalType, t.DayTimeIntervalType, t.BitmapType)
 
 
 def _serializer(call: Call, index: int, session: Session) -> Callable[[Any], str]:

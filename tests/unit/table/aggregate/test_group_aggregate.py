@@ -17,6 +17,7 @@ from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.runtime.operators.aggregate.group_aggregate import GlobalGroupAggregateSpec, GroupAggregateSpec
 from firesteel.table.runtime.operators.aggregate.local_aggregate import LocalGroupAggregateSpec
+from firesteel.table.values.bitmap import from_integers
 from firesteel.testing.operator_context import FakeClock
 from firesteel.types import logical as t
 from tests.support.aggregate_model import (
@@ -328,6 +329,22 @@ def test_the_state_of_a_key_is_a_tuple_for_those_who_read_it() -> None:
     assert entries == {7: (2, 2, 7), (None,): (1, 0, 0)}
     assert backend.stored("group-aggregate", 7) == {None: (2, 2, 7)}
     assert list(backend.keys("group-aggregate")) == [7, (None,)]
+    bench.close()
+
+
+@pytest.mark.parametrize(("kind", "other"), [("hashmap", "rocksdb"), ("rocksdb", "hashmap")])
+def test_bitmaps_are_restored_with_the_counts_of_their_integers(kind: str, other: str) -> None:
+    bench = Workbench(kind, 128, FakeClock())
+    backend = bench.backend()
+    calls = (call("BITMAP_BUILD_AGG", B, type=t.BitmapType()),)
+    spec = GroupAggregateSpec(INPUT, (K,), calls, consumes_retractions=True)
+    RunningOperator(spec, backend).process(
+        batch_of([_row(b=5), _row(b=5), _row(b=5), _row(b=None), _row(b=6)], [0] * 5)
+    )
+    restored = RunningOperator(spec, bench.restore([bench.snapshot(backend, SnapshotKind.SAVEPOINT)], kind=other))
+    changes = restored.process(batch_of([_row(b=5), _row(b=6)], [DELETE, DELETE]))
+    assert changes == [(BEFORE, (1, from_integers([5, 6]))), (AFTER, (1, from_integers([5])))]
+    assert restored.process(batch_of([_row(b=5), _row(b=5)], [DELETE, DELETE]))[-1] == (AFTER, (1, None))
     bench.close()
 
 

@@ -15,7 +15,7 @@ from firesteel.types.logical import LogicalType
 
 __all__ = ["Domain", "from_floats", "from_integers", "is_float", "to_integers"]
 
-_OBJECTS = (t.CharType, t.VarCharType, t.BinaryType, t.VarBinaryType, t.DecimalType, t.VariantType)
+_OBJECTS = (t.CharType, t.VarCharType, t.BinaryType, t.VarBinaryType, t.DecimalType, t.VariantType, t.BitmapType)
 _NAN_BITS = 0x7FF8000000000000
 _SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
