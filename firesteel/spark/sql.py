@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.config.configuration import Configuration
 from firesteel.spark.dataframes.errors import passing_on_complaints
+from firesteel.spark.session.liveness import spark_lives
 from firesteel.spark.session.session import get_spark_context
 
-__all__ = ["SETTINGS", "collect", "get_session", "query"]
+__all__ = ["SETTINGS", "active_session", "collect", "get_session", "query"]
 
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",
@@ -30,6 +32,12 @@ def get_session(configuration: Configuration) -> SparkSession:
     """The session of the program, or a new one on the Spark on which its jobs run."""
     get_spark_context(configuration, 1, in_use=lambda: True)
     return SparkSession.builder.getOrCreate()
+
+
+def active_session() -> SparkSession | None:
+    """The session on which queries of this process run, if there is one."""
+    context = SparkContext._active_spark_context
+    return None if context is None or not spark_lives(context) else SparkSession.builder.getOrCreate()
 
 
 @contextmanager

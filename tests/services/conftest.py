@@ -11,6 +11,7 @@ from firesteel.testing.services.kafka_broker import KafkaBroker, kafka_jars
 from firesteel.testing.services.postgres_server import PostgresServer, postgres_binaries
 from firesteel.testing.services.processes import ServiceUnavailable
 from firesteel.testing.services.zookeeper_server import ZooKeeperServer, zookeeper_jar
+from tests.support.services.postgres_driver import require_driver_and_server
 from tests.support.services.s3_server import S3Server, running_s3_server
 from tests.support.sql_oracle.oracle import require_maven
 
@@ -19,6 +20,7 @@ REQUIREMENTS: dict[str, tuple[str, Callable[[], Path]]] = {
     "flink": ("Flink's parser", require_maven),
     "kafka": ("Kafka", kafka_jars),
     "postgres": ("PostgreSQL", postgres_binaries),
+    "postgres_spark": ("PostgreSQL on Spark", require_driver_and_server),
     "zookeeper": ("ZooKeeper", zookeeper_jar),
 }
 """What the tests of a directory need, and how to see whether it is there."""

@@ -73,9 +73,19 @@ class ScanTableSource(DynamicTableSource):
         """The rows as a DataFrame that Spark reads itself; None if only ``create_stream`` can read them."""
         return None
 
-    def spark_reader(self) -> str:
-        """What reads the rows of a bounded query on Spark, and why; EXPLAIN shows it."""
+    def spark_reader(self, session: Any) -> str:
+        """What reads the rows of a bounded query on Spark, and why; EXPLAIN shows it.
+
+        ``session`` is that of the process, None before the first query.
+        """
         return "a job of Firesteel"
+
+    def narrowed(self, conditions: Sequence[Expression], limit: int | None) -> ScanTableSource:
+        """For bounded queries on Spark: a source that may leave out rows which do not meet all of the conditions.
+
+        With a limit it may stop after so many of the others. Conditions and limit are evaluated again on its rows.
+        """
+        return self
 
     # -- what planners push down: each returns the changed source, or None if it cannot --------------------------
 

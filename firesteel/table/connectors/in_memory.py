@@ -79,7 +79,7 @@ class InMemorySource(ScanTableSource):
                 data = data.set_column(index, part.name, data.column(index).cast(pa.binary()))
         return session.createDataFrame(data)
 
-    def spark_reader(self) -> str:
+    def spark_reader(self, session: Any) -> str:
         return "Spark, as a DataFrame"
 
     def with_projection(self, columns: Sequence[int]) -> InMemorySource | None:

@@ -129,7 +129,7 @@ class SparkTableSource(ScanTableSource):
     def to_dataframe(self, session: Any) -> Any:
         return session.table(self.table).select(*map(quoted, self.type.field_names))
 
-    def spark_reader(self) -> str:
+    def spark_reader(self, session: Any) -> str:
         return f"Spark, as the table {self.table}"
 
     def with_projection(self, columns: Sequence[int]) -> SparkTableSource | None:

@@ -164,7 +164,7 @@ class FileSystemTableSource(ScanTableSource):
         read = spark_read(self)
         return None if isinstance(read, str) else read.dataframe(session)
 
-    def spark_reader(self) -> str:
+    def spark_reader(self, session: Any) -> str:
         read = spark_read(self)
         return f"a job of Firesteel, since {read}" if isinstance(read, str) else read.describe()
 

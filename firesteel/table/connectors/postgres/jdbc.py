@@ -20,11 +20,14 @@ from firesteel.table.connector.lookups import FULL_CACHE_OPTIONS, FullCacheOptio
 from firesteel.table.connector.options import option_of, required_option
 from firesteel.table.connector.sink import DynamicTableSink, SinkContext
 from firesteel.table.connector.source import LookupTableSource, ScanContext, ScanTableSource
+from firesteel.table.connectors.postgres.conditions import condition_text
 from firesteel.table.connectors.postgres.lookup import Cache, PostgresLookup
 from firesteel.table.connectors.postgres.row_changes import PostgresRowChanges
 from firesteel.table.connectors.postgres.rows import RowColumns, RowRecords
+from firesteel.table.connectors.postgres.spark_tables import DRIVER, SparkTable, has_driver, spark_table
 from firesteel.table.connectors.sinks import PARALLELISM, add_sink
 from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.nodes import Expression
 from firesteel.table.runtime.decoding_source import DecodingSource
 from firesteel.types.logical import RowType
 
@@ -96,6 +99,10 @@ class JdbcTableSource(ScanTableSource, LookupTableSource):
     fetch_size: int | None = None
     cache: Cache | None = None
     full_cache: FullCacheOptions | None = None
+    conditions: tuple[str, ...] = ()
+    """In PostgreSQL's SQL; Spark's reader leaves out rows that do not meet them."""
+    limit: int | None = None
+    """So many rows are enough for Spark's reader."""
 
     @property
     def lookup_cache(self) -> FullCacheOptions | None:
@@ -132,6 +139,23 @@ class JdbcTableSource(ScanTableSource, LookupTableSource):
         if not columns:
             return None
         return replace(self, type=RowType([self.type.fields[column] for column in columns], nullable=False))
+
+    def narrowed(self, conditions: Sequence[Expression], limit: int | None) -> JdbcTableSource:
+        texts = tuple(text for text in map(condition_text, conditions) if text is not None)
+        return replace(self, conditions=texts, limit=limit)
+
+    def to_dataframe(self, session: Any) -> Any:
+        found = self._spark_table(session)
+        return None if isinstance(found, str) else found.dataframe(session)
+
+    def spark_reader(self, session: Any) -> str:
+        found = self._spark_table(session)
+        return f"a job of Firesteel: {found}" if isinstance(found, str) else found.describe()
+
+    def _spark_table(self, session: Any) -> SparkTable | str:
+        if session is not None and not has_driver(session):
+            return f"the session of Spark has no {DRIVER}"
+        return spark_table(self)
 
     def create_lookup(self, key_columns: Sequence[int]) -> PostgresLookup:
         connection = PostgresConnectionOptions(self.url, self.username, self.password)

@@ -21,6 +21,7 @@ from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.names import quoted
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
+from firesteel.table.rules.narrow_scans import narrow_scans
 from firesteel.table.rules.prune_scans import prune_scans
 from firesteel.table.spark_sql.queries import SparkQueryPrinter, UnsupportedInSparkError
 from firesteel.types.internal import columns_schema
@@ -74,7 +75,7 @@ class DataFrameSource(DataStreamSource):
     def to_dataframe(self, session: Any) -> Any:
         return self.dataframe
 
-    def spark_reader(self) -> str:
+    def spark_reader(self, session: Any) -> str:
         return "Spark, as a DataFrame"
 
     def as_summary_string(self) -> str:
@@ -100,7 +101,8 @@ class SparkPlan:
 
     def readers(self) -> str:
         """What reads each table, a line for each."""
-        return "".join(f"{name}: read by {source.spark_reader()}\n" for name, source in self.views.items())
+        session = importlib.import_module(_SPARK_SQL).active_session()
+        return "".join(f"{name}: read by {source.spark_reader(session)}\n" for name, source in self.views.items())
 
     def dataframe(self) -> Any:
         """The DataFrame of the query; it is analyzed, not computed."""
@@ -174,10 +176,10 @@ def plan_for_spark(session: TableSession, plan: LogicalNode) -> SparkPlan:
     _check_types(plan.row_type)
     printer = SparkQueryPrinter(view_of)
     try:
-        text = printer.print(prune_scans(plan))
+        text = printer.print(narrow_scans(prune_scans(plan)))
     except UnsupportedInSparkError:
         views.clear()
-        text = printer.print(prune_scans(subqueries_to_joins(plan)))
+        text = printer.print(narrow_scans(prune_scans(subqueries_to_joins(plan))))
     return SparkPlan(session, plan.row_type, text, views)
 
 
