@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from firesteel.common import Row
+from firesteel.common.errors import JobExecutionError
 from firesteel.table import DataTypes, EnvironmentSettings, TableEnvironment
+from firesteel.table.expressions.errors import EvaluationError, Position
 
 ORDERS = [
     (1, "a", Decimal("1.50"), dt.datetime(2020, 1, 1, 10)),  # noqa: DTZ001
@@ -83,3 +85,46 @@ def test_a_streaming_query(spark_context: object) -> None:
     environment.create_temporary_view("t", table)
     with environment.execute_sql("SELECT s, i + 1 FROM t WHERE i > 1").collect() as rows:
         assert list(rows) == [Row("b", 3)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message", "expression", "row", "place"),
+    [
+        (
+            "SELECT id,\n CAST(who AS INT) FROM orders",
+            "Cannot cast 'a' to INT",
+            "CAST(who AS INT)",
+            "(who = 'a')",
+            (2, 2),
+        ),
+        (
+            "SELECT 10 / (id - 2) FROM orders",
+            "/ by zero",
+            "DIVIDE(10, MINUS(id, 2))",
+            "(id = 2)",
+            (1, 8),
+        ),
+        (
+            "SELECT who FROM orders WHERE CAST(who || '!' AS DOUBLE) > 1",
+            "Cannot cast 'a!' to DOUBLE",
+            "CAST(||(who, '!') AS DOUBLE)",
+            "(who = 'a')",
+            (1, 30),
+        ),
+    ],
+)
+def test_an_expression_that_fails_is_named(
+    batch: TableEnvironment, sql: str, message: str, expression: str, row: str, place: tuple[int, int]
+) -> None:
+    assert "Spark SQL:\nSELECT" in batch.explain_sql(sql)
+    with pytest.raises(EvaluationError) as caught:
+        list(batch.execute_sql(sql).collect())
+    error = caught.value
+    assert error.message == f"{message}, in {expression} (line {place[0]}, column {place[1]}) for the row {row}."
+    assert (error.expression, error.row, error.position) == (expression, row, Position(*place))
+
+
+def test_an_insert_names_the_expression_that_fails(batch: TableEnvironment) -> None:
+    batch.execute_sql("CREATE TABLE dropped (n INT) WITH ('connector' = 'blackhole')")
+    with pytest.raises(JobExecutionError, match=r"/ by zero, in DIVIDE\(10, MINUS\(id, 3\)\) \(line 1, column 28\)"):
+        batch.execute_sql("INSERT INTO dropped SELECT 10 / (id - 3) FROM orders").wait()

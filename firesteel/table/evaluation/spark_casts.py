@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from firesteel.table.expressions.nodes import Cast
+from firesteel.table.functions.spark.failures import failure_text, value_text
 from firesteel.table.functions.spark.texts import quoted_text, spark_type
 from firesteel.table.inference import families
 from firesteel.types import logical as t
@@ -10,14 +11,14 @@ from firesteel.types.logical import MAX_LENGTH, LogicalType
 
 __all__ = ["cast_text"]
 
-_PLAIN_SCALE = 6
-"""The largest scale with which Spark prints decimals without an exponent."""
 _NUMBER = r"^\\s*[+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?[fFdD]?\\s*$"
 _SPECIAL = {
     "NaN": "'NaN', '+NaN', '-NaN'",
     "Infinity": "'Infinity', '+Infinity'",
     "-Infinity": "'-Infinity'",
 }
+_MAX_OPERAND = 200
+"""Longer operands are not computed once more for a message."""
 _TRUE = "'t', 'true', 'y', 'yes', '1'"
 _FALSE = "'f', 'false', 'n', 'no', '0'"
 
@@ -63,7 +64,7 @@ def _from_number(operand: str, target: LogicalType, name: str) -> str | None:
 
 
 def _to_text(operand: str, source: LogicalType, target: LogicalType) -> str | None:
-    text = _plain_text(operand, source)
+    text = value_text(operand, source)
     length: int = target.length  # type: ignore[attr-defined]
     if text is None:
         return None
@@ -72,22 +73,6 @@ def _to_text(operand: str, source: LogicalType, target: LogicalType) -> str | No
     if length == MAX_LENGTH or (families.is_character(source) and source.length <= length):  # type: ignore[attr-defined]
         return text
     return f"left({text}, {length})"
-
-
-def _plain_text(operand: str, source: LogicalType) -> str | None:
-    match source:
-        case t.CharType() | t.VarCharType():
-            return operand
-        case t.BooleanType():
-            return f"upper(CAST({operand} AS STRING))"
-        case t.DecimalType() if (source.scale or 0) > _PLAIN_SCALE:
-            return None
-        case t.DateType():
-            return f"CAST({operand} AS STRING)"
-        case t.TimestampType() if source.precision <= 6:
-            fraction = f".{'S' * source.precision}" if source.precision else ""
-            return f"date_format({operand}, 'yyyy-MM-dd HH:mm:ss{fraction}')"
-    return f"CAST({operand} AS STRING)" if families.is_numeric(source) else None
 
 
 def _from_text(operand: str, target: LogicalType) -> str | None:
@@ -107,16 +92,21 @@ def _from_text(operand: str, target: LogicalType) -> str | None:
 def _or_error(cast: Cast, operand: str, parsed: str, name: str) -> str | None:
     if isinstance(cast.type, t.DoubleType):
         # numbers in hexadecimal digits fail, though Flink reads them
-        parsed = f"{parsed[:-4]} WHEN {operand} IS NOT NULL THEN {_wrong(cast, name)} END"
+        parsed = f"{parsed[:-4]} WHEN {operand} IS NOT NULL THEN {_wrong(cast, operand, name)} END"
         return None if cast.safe else parsed
     if cast.safe:
         return parsed
-    return f"CASE WHEN {operand} IS NOT NULL AND ({parsed}) IS NULL THEN {_wrong(cast, name)} ELSE {parsed} END"
+    return (
+        f"CASE WHEN {operand} IS NOT NULL AND ({parsed}) IS NULL THEN {_wrong(cast, operand, name)} ELSE {parsed} END"
+    )
 
 
-def _wrong(cast: Cast, name: str) -> str:
-    message = quoted_text(f"Cannot cast text to {cast.type.as_summary_string()}.")
-    return f"CAST(raise_error({message}) AS {name})"
+def _wrong(cast: Cast, operand: str, name: str) -> str:
+    target = cast.type.as_summary_string()
+    if len(operand) > _MAX_OPERAND:
+        return failure_text(cast, quoted_text(f"Cannot cast text to {target}"), name)
+    words = quoted_text(f"' to {target}")
+    return failure_text(cast, f"concat('Cannot cast \\'', {operand}, {words})", name)
 
 
 def _from_timestamp(operand: str, source: LogicalType, target: LogicalType, name: str) -> str | None:

@@ -16,7 +16,8 @@ from firesteel.table.expressions.session import Session
 from firesteel.table.functions import datetime_arithmetic
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall, Signature
 from firesteel.table.functions.signatures import NUMERIC, any_nullable, check_count, illegal_null, mismatch, signature
-from firesteel.table.functions.spark.texts import checked_divisor, ieee_quotient, spark_type
+from firesteel.table.functions.spark.failures import checked_divisor
+from firesteel.table.functions.spark.texts import ieee_quotient, spark_type
 from firesteel.table.inference import decimals
 from firesteel.table.inference.common_type import common_numeric
 from firesteel.table.inference.families import is_approximate, is_interval, is_null, is_numeric

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from firesteel.common.errors import FiresteelError
 from firesteel.common.typeinfo import Types, from_logical
 from firesteel.datastream.executor import context_executor
 from firesteel.runtime.columns.batch import ColumnBatch
@@ -18,6 +19,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.planning.streams import DataStreamSource, plain_row_type
 from firesteel.table.evaluation.spark_text import spark_type
 from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.functions.spark.failures import parsed_failure
 from firesteel.table.names import quoted
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
@@ -128,7 +130,13 @@ class SparkPlan:
     def batches(self) -> Iterator[ColumnBatch]:
         """Runs the query; its rows in batches."""
         dataframe = self.dataframe()
-        table = importlib.import_module(_SPARK_SQL).collect(dataframe)
+        try:
+            table = importlib.import_module(_SPARK_SQL).collect(dataframe)
+        except FiresteelError as error:
+            failed = parsed_failure(error.message)
+            if failed is None:
+                raise
+            raise failed from error
         schema = columns_schema(self.row_type)
         for batch in table.rename_columns(schema.names).cast(schema).to_batches():
             yield ColumnBatch(batch)

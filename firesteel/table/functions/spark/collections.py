@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firesteel.table.expressions.nodes import Call
+from firesteel.table.functions.spark.failures import failure_text
 from firesteel.table.functions.spark.texts import SparkText, literal_value, quoted_text, spark_type
 from firesteel.types import logical as t
 
@@ -51,7 +52,7 @@ def _element(call: Call, arguments: Sequence[str]) -> str | None:
     name, (array,) = spark_type(call.type), arguments
     if name is None:
         return None
-    error = f"CAST(raise_error('Array has more than one element.') AS {name})"
+    error = failure_text(call, quoted_text("Array has more than one element"), name)
     return f"CASE WHEN size({array}) > 1 THEN {error} ELSE try_element_at({array}, 1) END"
 
 

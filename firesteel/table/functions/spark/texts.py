@@ -15,7 +15,6 @@ from firesteel.types.logical import LogicalType
 
 __all__ = [
     "SparkText",
-    "checked_divisor",
     "comparison",
     "ieee_quotient",
     "literal_text",
@@ -103,14 +102,6 @@ def literal_text(value: Any, type_: LogicalType) -> str | None:
 def literal_value(expression: Expression) -> Any:
     """The value of a literal; None if the expression is none, or is NULL."""
     return expression.value if isinstance(expression, Literal) else None
-
-
-def checked_divisor(call: Call, left: str, right: str, quotient: str, name: str) -> str:
-    """A division that fails for 0, as Flink's does; Spark's returns NULL."""
-    if literal_value(call.arguments[1]):
-        return quotient
-    error = f"CAST(raise_error('/ by zero') AS {name})"
-    return f"CASE WHEN {right} = 0 AND {left} IS NOT NULL THEN {error} ELSE {quotient} END"
 
 
 def ieee_quotient(left: str, right: str) -> str:
