@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.key_groups import KeyGroupRange
+from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.state.hashmap.backend import HashMapKeyedStateBackend
 from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import AggregateCall
@@ -122,6 +124,23 @@ def test_sessions_of_the_clock() -> None:
     assert sorted(context.rows) == [(1, 1, 12, 3, 60), (2, 4, 9, 1, 5)]
 
 
+def test_a_snapshot_after_the_end_of_the_input_has_no_sessions() -> None:
+    spec = SessionAggregateSpec(
+        5, input_type(ROWTIME), RESULT, ROWTIME, (0,), 2, Session(), None, GROUPING, CALLS, False
+    )
+    operator, context = spec.create(None), FakeContext()  # type: ignore[arg-type]
+    operator.open(context)  # type: ignore[arg-type]
+    operator.user_function, state = None, OperatorStateBackend()
+    operator.process_columns(batch([(1, 10, 1), (2, 20, 3)], ROWTIME))
+    operator.snapshot_state(1, state, 0)
+    assert {end for end, _, _ in context.backend.entries("sessions")} == {6, 8}
+    operator.process_watermark(MAX_WATERMARK)
+    operator.finish()
+    # a task that has ended emits nothing more, so it does not prepare its snapshots
+    operator.snapshot_state(2, state, 0)
+    assert list(context.backend.entries("sessions")) == []
+
+
 def test_rows_that_leave() -> None:
     operator, context = opened(TumblingWindow(10), ROWTIME, retracts=True)
     rows = [(1, 10, 1), (2, 20, 2), (1, 10, 1), (1, 30, 3), (2, 20, 2)]
@@ -143,7 +162,7 @@ def test_state_of_windows_that_are_over_is_gone() -> None:
     operator, context = opened(HoppingWindow(10, 0, 5), ROWTIME)
     for start in range(0, 100, 10):
         operator.process_columns(batch([(key, 1, start) for key in range(3)], ROWTIME))
-        operator.prepare_snapshot_pre_barrier(start)
+        operator.store_windows()
         operator.process_watermark(start)
     assert len(list(context.backend.entries("windows"))) <= 6
     operator.process_watermark(1000)

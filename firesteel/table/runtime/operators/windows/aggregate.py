@@ -207,7 +207,7 @@ class WindowAggregateOperator(WindowOperator):
 
     # -- snapshots ------------------------------------------------------------------------------------
 
-    def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
+    def store_windows(self) -> None:
         for end in self._changed:
             slots = self._table.slots_between(end - 1, end)
             keys = self._table.keys.columns_of(self._table.keys_of(slots))

@@ -45,7 +45,12 @@ class WindowOperator(ColumnOperator):
         self, checkpoint_id: int, operator_state: OperatorStateBackend, timestamp: int | None = None
     ) -> None:
         super().snapshot_state(checkpoint_id, operator_state, timestamp)
+        self.store_windows()
         store_watermark(operator_state, self._watermark)
+
+    @abstractmethod
+    def store_windows(self) -> None:
+        """Stores what has changed since the last snapshot in keyed state, also when the input has ended."""
 
     @abstractmethod
     def fire(self, ends: list[int]) -> None:

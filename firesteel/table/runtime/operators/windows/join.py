@@ -93,7 +93,7 @@ class _WindowJoin(WindowOperator, TwoInputColumnOperator):
         for end in distinct[~over].tolist():
             self.register(end)
 
-    def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
+    def store_windows(self) -> None:
         for rows in self._rows:
             rows.snapshot()
 

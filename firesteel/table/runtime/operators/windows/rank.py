@@ -85,7 +85,7 @@ class _WindowRank(WindowOperator):
             result = pa.RecordBatch.from_arrays(arrays, schema=columns_schema(spec.row_type))
             self.emit(ColumnBatch(result, None, spec.rowtime))
 
-    def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
+    def store_windows(self) -> None:
         self._rows.snapshot()
 
     def _kept(self, data: Any) -> Any:

@@ -188,7 +188,7 @@ class _SessionOperator(WindowOperator):
 
     # -- snapshots ------------------------------------------------------------------------------------
 
-    def prepare_snapshot_pre_barrier(self, checkpoint_id: int) -> None:
+    def store_windows(self) -> None:
         for end in self._sessions.changed:
             sessions = self._sessions.at(end)
             if not sessions:
