@@ -9,11 +9,8 @@ from enum import Enum
 from firesteel.common.errors import StateIncompatibleError
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
-from firesteel.jobmaster.checkpoints.state_compatibility import (
-    adopt_max_parallelism,
-    check_compatibility,
-    is_fully_finished,
-)
+from firesteel.jobmaster.checkpoints.finished_operators import is_fully_finished, separate_finished
+from firesteel.jobmaster.checkpoints.state_compatibility import adopt_max_parallelism, check_compatibility
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.model.state_handles import StateMeta
 from firesteel.runtime.state.api.compatibility import check_same
@@ -108,7 +105,7 @@ def compare(
     allow_non_restored_state: bool = False,
 ) -> SavepointDiff:
     """Holds a savepoint against a program; ``declared`` has the states its operators ask for, by operator id."""
-    job_graph = adopt_max_parallelism(job_graph, metadata)
+    job_graph = separate_finished(adopt_max_parallelism(job_graph, metadata), metadata)
     saved = {operator.operator_id: operator for operator in metadata.operators}
     operators = []
     for node in job_graph.nodes():

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from firesteel.graph.channels import edge_name
 from firesteel.graph.job_graph import JobEdge, JobGraph, JobVertex
+from firesteel.jobmaster.checkpoints.finished_operators import finished_operators, separate_finished
 from firesteel.jobmaster.checkpoints.operator_state_repartitioner import repartition
-from firesteel.jobmaster.checkpoints.state_compatibility import (
-    adopt_max_parallelism,
-    check_compatibility,
-    is_fully_finished,
-)
+from firesteel.jobmaster.checkpoints.state_compatibility import adopt_max_parallelism, check_compatibility
 from firesteel.jobmaster.model.task_key import TaskKey
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.model.assigned_state import RestoredOperator, TaskRestore
@@ -24,7 +21,7 @@ from firesteel.runtime.model.partitioner import (
 )
 from firesteel.runtime.model.state_handles import ChannelStateHandle, KeyedStateHandle
 
-__all__ = ["adopt_max_parallelism", "assign_state", "check_compatibility"]
+__all__ = ["adopt_max_parallelism", "assign_state", "check_compatibility", "separate_finished"]
 
 
 def assign_state(
@@ -37,7 +34,8 @@ def assign_state(
     check_compatibility(metadata, job_graph, allow_non_restored)
     states = {state.operator_id: state for state in metadata.operators}
     channels = _assign_channels(metadata, job_graph, states)
-    finished = _finished_vertices(job_graph, states)
+    ended = finished_operators(job_graph, states)
+    finished = {vertex.id for vertex in job_graph.vertices if vertex.head.node.id in ended}
     known = _known_vertices(job_graph, states)
     assigned: dict[TaskKey, TaskRestore] = {}
     for vertex in job_graph.vertices:
@@ -77,17 +75,6 @@ def _intersecting(handles: list[KeyedStateHandle], subtask: int, vertex: JobVert
         groups = handle.key_groups
         if groups.start <= own.end and own.start <= groups.end and (handle.parts or handle.states):
             yield handle
-
-
-def _finished_vertices(job_graph: JobGraph, states: Mapping[str, OperatorState]) -> set[str]:
-    """Vertices that had finished, and so had all they read from: nothing can reach them any more."""
-    finished: set[str] = set()
-    for vertex in job_graph.vertices:
-        if all(is_fully_finished(states.get(operator.node.operator_id)) for operator in vertex.operators) and all(
-            edge.source_vertex in finished for edge in vertex.input_edges
-        ):
-            finished.add(vertex.id)
-    return finished
 
 
 def _known_vertices(job_graph: JobGraph, states: Mapping[str, OperatorState]) -> set[str]:

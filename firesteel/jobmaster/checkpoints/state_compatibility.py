@@ -9,17 +9,18 @@ from firesteel.common.errors import StateIncompatibleError
 from firesteel.graph.channels import edge_name
 from firesteel.graph.job_graph import ChainedOperator, JobGraph, JobVertex
 from firesteel.graph.stream_graph import StreamNode
+from firesteel.jobmaster.checkpoints.finished_operators import finished_operators
 from firesteel.runtime.checkpoint.metadata import CheckpointMetadata, OperatorState
 from firesteel.runtime.model.key_groups import KeyGroupRange
 
-__all__ = ["adopt_max_parallelism", "check_compatibility", "has_state", "is_fully_finished"]
+__all__ = ["adopt_max_parallelism", "check_compatibility", "has_state"]
 
 
 def check_compatibility(metadata: CheckpointMetadata, job_graph: JobGraph, allow_non_restored: bool) -> None:
     """Raises StateIncompatibleError, with the operator and a remedy, if the state does not match the program.
 
-    With ``allow_non_restored`` state that belongs to no operator of the program is dropped. A job whose max parallelism
-    was not set should go through :func:`adopt_max_parallelism` first.
+    With ``allow_non_restored`` state that belongs to no operator of the program is dropped. A job should go through
+    :func:`adopt_max_parallelism` and :func:`separate_finished` first.
     """
     placed = {operator.node.operator_id: (vertex, operator.node) for vertex, operator in _operators(job_graph)}
     for state in metadata.operators:
@@ -54,11 +55,6 @@ def adopt_max_parallelism(job_graph: JobGraph, metadata: CheckpointMetadata) -> 
 def has_state(state: OperatorState) -> bool:
     """Whether something would be lost without the state."""
     return state.coordinator is not None or any(not subtask.is_empty for subtask in state.subtasks.values())
-
-
-def is_fully_finished(state: OperatorState | None) -> bool:
-    """Whether all subtasks of an operator had finished."""
-    return state is not None and len(state.finished) == state.parallelism
 
 
 def _operators(job_graph: JobGraph) -> Iterator[tuple[JobVertex, ChainedOperator]]:
@@ -155,12 +151,15 @@ def _check_channels(metadata: CheckpointMetadata, job_graph: JobGraph, allow_non
 
 
 def _check_finished(metadata: CheckpointMetadata, job_graph: JobGraph) -> None:
-    """A source that has been read to its end must not be read again because the operators behind it are others."""
-    states = {state.operator_id: state for state in metadata.operators}
+    """A source that has been read to its end must not be read again because the operators behind it go on.
+
+    No job that went through :func:`separate_finished` is refused.
+    """
+    ended = finished_operators(job_graph, {state.operator_id: state for state in metadata.operators})
     for vertex in job_graph.vertices:
         nodes = [operator.node for operator in vertex.operators]
-        finished = [node for node in nodes if is_fully_finished(states.get(node.operator_id))]
-        others = [node for node in nodes if node not in finished]
+        finished = [node for node in nodes if node.id in ended]
+        others = [node for node in nodes if node.id not in ended]
         if finished and others:
             raise StateIncompatibleError(
                 f"Operator {_describe(finished[0])} had finished, but {_describe(others[0])}, which is chained to it, "

@@ -25,7 +25,11 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmaster.checkpoints.epoch_settings import as_epochs, epoch_checkpoint_settings
 from firesteel.jobmaster.checkpoints.guarantees import check_guarantees, commits
 from firesteel.jobmaster.checkpoints.settings import CheckpointSettings
-from firesteel.jobmaster.checkpoints.state_assignment import adopt_max_parallelism, check_compatibility
+from firesteel.jobmaster.checkpoints.state_assignment import (
+    adopt_max_parallelism,
+    check_compatibility,
+    separate_finished,
+)
 from firesteel.jobmaster.model.restored_job import RestoredJob
 from firesteel.jobmaster.shell.job_serialization import serialize_job
 from firesteel.runtime.checkpoint import storage as checkpoint_storage
@@ -122,7 +126,7 @@ def prepare_job(
     own = _own_checkpoints(job_graph, taken_over or (), settings.num_retained)
     restored = None if own else _resume(job_graph, settings, _load(configuration))
     for metadata in [own[-1][0]] if own else [restored.metadata] if restored is not None else []:
-        job_graph = adopt_max_parallelism(job_graph, metadata)
+        job_graph = separate_finished(adopt_max_parallelism(job_graph, metadata), metadata)
         check_compatibility(metadata, job_graph, configuration.get(checkpointing_options.IGNORE_UNCLAIMED_STATE))
         _check_formats(metadata, job_graph)
         checkpoint_storage.check_files(metadata)
