@@ -19,6 +19,7 @@ __all__ = [
     "MAX_COLUMN_WIDTH",
     "MINI_BATCH_ENABLED",
     "NOT_NULL_ENFORCER",
+    "REQUIRE_ON_CONFLICT",
     "SOURCE_IDLE_TIMEOUT",
     "UPSERT_MATERIALIZE",
 ]
@@ -128,6 +129,15 @@ NOT_NULL_ENFORCER = (
         "fails the job, DROP leaves them out."
     )
 )
+REQUIRE_ON_CONFLICT = (
+    _key("table.exec.sink.require-on-conflict")
+    .boolean_type()
+    .default_value(True)
+    .with_description(
+        "Whether an INSERT into a table with a primary key needs an ON CONFLICT clause if no key of the query's rows "
+        "is part of the primary key, so that several rows may have the same. If false, the last of them is kept."
+    )
+)
 SOURCE_IDLE_TIMEOUT = (
     _key("table.exec.source.idle-timeout")
     .duration_type()
@@ -142,7 +152,7 @@ UPSERT_MATERIALIZE = (
     .choice_type("AUTO", "FORCE", "NONE")
     .default_value("AUTO")
     .with_description(
-        "Whether rows with the same primary key of a sink are kept apart before it, in state. AUTO: if the query has "
-        "updates, and no key of its rows is part of the primary key."
+        "Whether rows with the same primary key of a sink are kept apart before it, in state. AUTO: if no key of the "
+        "query's rows is part of the primary key, unless they are insertions with ON CONFLICT DO DEDUPLICATE."
     )
 )

@@ -155,13 +155,16 @@ class QueryHarness:
         settings = Configuration()
         for key, value in (configuration or {}).items():
             settings.set_string(key, value)
-        self.plan = optimize(QueryBinder(self._resolve, sql).bind(parse_query(sql)))
+        self.plan = self._optimized(QueryBinder(self._resolve, sql).bind(parse_query(sql)))
         self.clock = clock or FakeClock()
         translator = _HarnessTranslator(self.plan, settings, self.clock)
         self._operators = translator.operators
         self._types = [part.type for part in self.plan.row_type.fields]
         self._changes: list[Change] = []
         translator.translate(self.plan).readers.append((self._keep, lambda _: None))
+
+    def _optimized(self, query: LogicalNode) -> LogicalNode:
+        return optimize(query)
 
     def _resolve(self, path: Sequence[str], options: tuple[tuple[str, str], ...]) -> LogicalNode:
         table = self._tables[path[-1]]

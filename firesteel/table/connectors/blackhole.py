@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from firesteel.common.types import RowKind
 from firesteel.connectors.client.discarding_sink import DiscardingSink
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext
@@ -23,7 +24,7 @@ class BlackHoleSink(DynamicTableSink):
 
     def get_changelog_mode(self, requested: ChangelogMode) -> ChangelogMode:
         # as in Flink: rows before updates are asked for only by sinks that use them
-        return ChangelogMode.upsert()
+        return ChangelogMode.of(requested.kinds - {RowKind.UPDATE_BEFORE})
 
     def consume(self, stream: Any, context: SinkContext) -> Any:
         sink = stream.sink_to(DiscardingSink()).name(context.name)

@@ -8,7 +8,7 @@ from firesteel.table.plan.joins import KeyedJoin
 from firesteel.table.plan.nodes import Aggregate, LogicalNode
 from firesteel.table.plan.over import Over
 from firesteel.table.plan.ranks import Rank, TemporalSort
-from firesteel.table.plan.upserts import ChangelogNormalize, UpsertMaterialize
+from firesteel.table.plan.upserts import ChangelogNormalize, CompactingMaterialize, UpsertMaterialize
 from firesteel.table.plan.windows import WindowAggregate, WindowRank, WindowTableFunction
 
 __all__ = ["FORWARD", "distributions"]
@@ -44,7 +44,7 @@ def distributions(node: LogicalNode) -> list[str]:
             return [_by(node.input, node.partition)]
         case TemporalSort():
             return ["single"]
-        case ChangelogNormalize() | UpsertMaterialize():
+        case ChangelogNormalize() | UpsertMaterialize() | CompactingMaterialize():
             return [_by(node.input, node.key)]
     return [FORWARD] * len(node.inputs())
 

@@ -65,19 +65,13 @@ class Sink(SingleInput):
     sink: DynamicTableSink
     primary_key: tuple[int, ...] = ()
     on_conflict: str | None = None
-    """What becomes of rows with the same primary key but other keys: DEDUPLICATE keeps the last one."""
+    """What becomes of rows with the same primary key but other keys: ERROR, NOTHING or DEDUPLICATE."""
     place: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
     """Where the text names the table."""
 
     def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
         produced = inputs[0]
         accepted = self.sink.get_changelog_mode(produced)
-        if self.on_conflict is not None and accepted.is_insert_only:
-            table = "" if self.identifier is None else self.identifier.as_summary_string()
-            raise ValidationError(
-                f"ON CONFLICT clause is only allowed for upsert sinks. The sink '{table}' is not an upsert sink "
-                "because it only accepts INSERT (append-only) changes."
-            )
         refused = produced.kinds - accepted.kinds - {RowKind.UPDATE_BEFORE}
         if refused:
             changes = {RowKind.UPDATE_AFTER: "update", RowKind.DELETE: "delete", RowKind.INSERT: "insert"}

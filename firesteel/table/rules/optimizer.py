@@ -44,17 +44,25 @@ _EACH_NODE: Sequence[Rule] = (
 """Rules that see a node after its inputs, one after the other."""
 
 
-def optimize_all(roots: Sequence[LogicalNode], upsert_materialize: str = "AUTO") -> list[LogicalNode]:
+def optimize_all(
+    roots: Sequence[LogicalNode], upsert_materialize: str = "AUTO", *, require_on_conflict: bool = False
+) -> list[LogicalNode]:
     """The plans of one job. A table that several of them read is read once, so all of its columns are read."""
     tables = [{(node.identifier, node.options) for node in walk(root) if isinstance(node, TableScan)} for root in roots]
     is_shared = sum(map(len, tables)) > len(set().union(*tables))
-    return [optimize(root, upsert_materialize, prunes=not is_shared) for root in roots]
+    return [
+        optimize(root, upsert_materialize, require_on_conflict=require_on_conflict, prunes=not is_shared)
+        for root in roots
+    ]
 
 
-def optimize(root: LogicalNode, upsert_materialize: str = "AUTO", *, prunes: bool = True) -> LogicalNode:
+def optimize(
+    root: LogicalNode, upsert_materialize: str = "AUTO", *, require_on_conflict: bool = False, prunes: bool = True
+) -> LogicalNode:
     """The plan as it is translated.
 
-    ``upsert_materialize`` is the option of sinks, ``prunes`` whether sources leave out what is not needed.
+    ``upsert_materialize`` and ``require_on_conflict`` are options of sinks, ``prunes`` is whether sources leave out
+    what is not needed.
     """
     root = subqueries_to_joins(root)
     for rule in _EACH_NODE:
@@ -63,7 +71,7 @@ def optimize(root: LogicalNode, upsert_materialize: str = "AUTO", *, prunes: boo
         root = prune_columns(_applied(filter_sources, root))
     # projections that pruning leaves behind are merged again
     root = _applied(rank_strategy, _applied(merge_calcs, _applied(read_nested_fields, root)))
-    return materialize_upserts(root, upsert_materialize)
+    return materialize_upserts(root, upsert_materialize, require_on_conflict=require_on_conflict)
 
 
 def _applied(rule: Rule, node: LogicalNode) -> LogicalNode:

@@ -7,7 +7,8 @@ from typing import Any
 from firesteel.table.plan.ranks import Rank
 from firesteel.table.plan.replicate import ReplicateRows
 from firesteel.table.plan.time_attributes import is_rowtime
-from firesteel.table.plan.upserts import ChangelogNormalize, UpsertMaterialize
+from firesteel.table.plan.upserts import ChangelogNormalize, CompactingMaterialize, UpsertMaterialize
+from firesteel.table.runtime.operators.ranks.compacting import CompactingMaterializeSpec, WatermarkStampsSpec
 from firesteel.table.runtime.operators.ranks.deduplicate import KeepFirstSpec, KeepLastSpec
 from firesteel.table.runtime.operators.ranks.keep_first_by_time import EarliestRowSpec
 from firesteel.table.runtime.operators.ranks.retractable import RetractableTopNSpec
@@ -94,3 +95,13 @@ def upsert_materialize(node: UpsertMaterialize, translator: Translator) -> Colum
     spec = UpsertMaterializeSpec(node.key, node.row_type, rowtime_of(node.row_type), translator.state_ttl_ms)
     keyed = translator.keyed(translator.translate(node.input), node.key)
     return translator.apply(keyed, "UpsertMaterialize", spec, state_of=node)
+
+
+@translates(CompactingMaterialize)
+def compacting_materialize(node: CompactingMaterialize, translator: Translator) -> Columns:
+    """The rows of each key that are left at a watermark. What a watermark is behind is stamped before the exchange."""
+    spec = CompactingMaterializeSpec(
+        node.key, node.upsert_key, node.fails, node.row_type, rowtime_of(node.row_type), translator.state_ttl_ms
+    )
+    stamped = translator.apply(translator.translate(node.input), "WatermarkTimestampAssigner", WatermarkStampsSpec())
+    return translator.apply(translator.keyed(stamped, node.key), "UpsertMaterialize", spec, state_of=node)

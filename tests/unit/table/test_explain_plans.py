@@ -107,7 +107,7 @@ def test_on_conflict() -> None:
     table_env.execute_sql("CREATE TABLE f (k INT, n BIGINT) WITH ('connector' = 'print')")
     query = "INSERT INTO a SELECT k, COUNT(*) FROM s GROUP BY k ON CONFLICT DO"
     assert "conflictStrategy=[DEDUPLICATE]" in table_env.explain_sql(f"{query} DEDUPLICATE")
-    with pytest.raises(ValidationError, match="ON CONFLICT DO NOTHING is not supported yet"):
+    with pytest.raises(ValidationError, match="ON CONFLICT DO NOTHING requires all source tables to define watermarks"):
         table_env.explain_sql(f"{query} NOTHING")
     with pytest.raises(ValidationError, match="ON CONFLICT clause is only allowed for upsert sinks"):
         table_env.explain_sql("INSERT INTO f SELECT k, n FROM s ON CONFLICT DO DEDUPLICATE")

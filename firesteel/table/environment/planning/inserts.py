@@ -35,11 +35,6 @@ def bind_insert(session: TableSession, insert: Insert) -> Sink:
     """The plan of an INSERT statement."""
     if insert.upsert:
         raise ValidationError("UPSERT INTO is not supported.", hint="Write INSERT INTO a table with a PRIMARY KEY.")
-    if insert.on_conflict not in (None, "DEDUPLICATE"):
-        raise ValidationError(
-            f"ON CONFLICT DO {insert.on_conflict} is not supported yet.",
-            hint="ON CONFLICT DO DEDUPLICATE keeps the last row of each primary key.",
-        )
     sql = insert.source.sql if insert.source is not None else ""
     place = position_at(insert.target, sql) if sql else None
     try:
@@ -57,7 +52,8 @@ def _bound(session: TableSession, insert: Insert, sql: str) -> Sink:
     plan = _with_all_columns(plan, insert.columns, static, found, schema)
     partition = {name: str(value.value) for name, value in static.items()}
     sink = sink_of(session, found, plan, hints, overwrite=insert.overwrite, partition=partition)
-    return replace(sink, on_conflict=insert.on_conflict)
+    # as in Flink, the clause means nothing in batch mode
+    return replace(sink, on_conflict=insert.on_conflict if session.is_streaming else None)
 
 
 def find_sink_table(session: TableSession, path: Sequence[str]) -> FoundTable:

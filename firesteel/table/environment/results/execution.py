@@ -34,7 +34,16 @@ if TYPE_CHECKING:
     from firesteel.common.job_client import JobClient
     from firesteel.datastream import StreamExecutionEnvironment
 
-__all__ = ["add_inserts", "collecting", "dataframe_of", "execute_inserts", "execute_query", "job_plan", "schema_of"]
+__all__ = [
+    "add_inserts",
+    "collecting",
+    "dataframe_of",
+    "execute_inserts",
+    "execute_query",
+    "job_plan",
+    "schema_of",
+    "sink_options",
+]
 
 
 def schema_of(plan: LogicalNode) -> ResolvedSchema:
@@ -156,8 +165,19 @@ class _After:
             self._client.cancel().result()
 
 
+def sink_options(session: TableSession) -> dict[str, Any]:
+    """What the optimizer does with rows of the same primary key of a sink. In batch mode nothing, as in Flink."""
+    if not session.is_streaming:
+        return {"upsert_materialize": "NONE"}
+    options = session.configuration
+    return {
+        "upsert_materialize": options.get(table_options.UPSERT_MATERIALIZE),
+        "require_on_conflict": options.get(table_options.REQUIRE_ON_CONFLICT),
+    }
+
+
 def _optimized(sinks: Sequence[Sink], session: TableSession) -> list[LogicalNode]:
-    return optimize_all(sinks, session.configuration.get(table_options.UPSERT_MATERIALIZE))
+    return optimize_all(sinks, **sink_options(session))
 
 
 def _table_of(sink: Sink) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firesteel.config.table_options import UPSERT_MATERIALIZE
 from firesteel.table.environment.planning.session import TableSession
-from firesteel.table.environment.results.execution import collecting, job_plan
+from firesteel.table.environment.results.execution import collecting, job_plan, sink_options
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
 from firesteel.table.environment.results.spark import plan_for_spark
 from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
@@ -59,7 +58,7 @@ def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: 
         raise ValidationError("EXPLAIN PLAN_ADVICE is not supported yet.")
     parts = ["== Abstract Syntax Tree ==\n" + PlanTree(plans, with_exchanges=False).print()]
     if session.is_streaming:
-        parts += _streaming_parts(plans, details, session.configuration.get(UPSERT_MATERIALIZE))
+        parts += _streaming_parts(plans, details, session)
     else:
         parts.append("== Execution ==\n" + "\n".join(_execution(plan, session) for plan in plans))
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
@@ -67,8 +66,11 @@ def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: 
     return "\n".join(parts)
 
 
-def _streaming_parts(plans: Sequence[LogicalNode], details: Sequence[ExplainDetail], option: str) -> list[str]:
-    roots = optimize_all([plan if isinstance(plan, Sink) else collecting(plan) for plan in plans], option)
+def _streaming_parts(
+    plans: Sequence[LogicalNode], details: Sequence[ExplainDetail], session: TableSession
+) -> list[str]:
+    sinks = [plan if isinstance(plan, Sink) else collecting(plan) for plan in plans]
+    roots = optimize_all(sinks, **sink_options(session))
     traits = infer_traits(roots)
     optimized = [root if isinstance(plan, Sink) else root.inputs()[0] for plan, root in zip(plans, roots, strict=True)]
     shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}
@@ -88,5 +90,5 @@ def _execution(plan: LogicalNode, session: TableSession) -> str:
         on_spark = plan_for_spark(session, query)
         return f"Spark SQL:\n{laid_out(on_spark.text)}\n{on_spark.readers()}"
     except UnsupportedInSparkError as error:
-        tree = PlanTree([optimize(bounded_sorts(plan))])
+        tree = PlanTree([optimize(bounded_sorts(plan), **sink_options(session))])
         return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{tree.print()}"
