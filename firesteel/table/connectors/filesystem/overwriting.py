@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from firesteel.common.errors import FileWriteError
+from firesteel.connectors.files.part_file import PendingFile
+from firesteel.connectors.files.s3_part_file import PendingUpload
+from firesteel.filesystem.filesystem import join
+from firesteel.filesystem.input_paths import is_hidden_beneath, list_remote
 from firesteel.filesystem.local_paths import find_files
+from firesteel.filesystem.s3_uploads import S3Object
+from firesteel.filesystem.stores import get_filesystem
 from firesteel.spi.sink import Committer, SinkWriter
 
 __all__ = ["OverwritingCommitter", "OverwritingWriter"]
+
+_EMPTY = ".empty"
 
 
 @dataclass(frozen=True)
@@ -60,9 +71,9 @@ class OverwritingCommitter(Committer[Any]):
     reads between 1 and 2 finds both.
     """
 
-    def __init__(self, files: Committer[Any], root: Path, is_partitioned: bool) -> None:
+    def __init__(self, files: Committer[Any], root: Path | S3Object, is_partitioned: bool) -> None:
         self._files = files
-        self._root = root
+        self._table: _Table = _LocalTable(root) if isinstance(root, Path) else _StoredTable(root)
         self._is_partitioned = is_partitioned
         self.finish = files.finish  # type: ignore[method-assign]
         self.close = files.close  # type: ignore[method-assign]
@@ -76,16 +87,64 @@ class OverwritingCommitter(Committer[Any]):
     def _replace(self, committables: Sequence[Any], commit: Callable[[Sequence[Any]], None]) -> None:
         pending = [item for item in committables if not isinstance(item, _End)]
         commit(pending)  # 1
-        new = {Path(file.final_path) for file in pending}
-        for directory in {path.parent for path in new} if self._is_partitioned else {self._root}:  # 2
-            for file in _visible(directory):
-                if file not in new:
-                    file.unlink(missing_ok=True)
-                    with suppress(OSError):  # not empty
-                        if file.parent != directory:
-                            file.parent.rmdir()
+        new = {self._table.path_of(file) for file in pending}
+        directories = {path.rpartition("/")[0] for path in new} if self._is_partitioned else {self._table.root}
+        for directory in directories:  # 2
+            self._table.delete_others(directory, new)
 
 
-def _visible(directory: Path) -> Iterator[Path]:
-    """The files that readers find."""
-    return iter(list(find_files(directory)) if directory.exists() else [])
+class _Table(ABC):
+    """The files of a table, by their paths."""
+
+    root: str
+
+    @abstractmethod
+    def path_of(self, pending: Any) -> str:
+        """The path of a new file."""
+
+    @abstractmethod
+    def delete_others(self, directory: str, new: AbstractSet[str]) -> None:
+        """Deletes the files beneath a directory that readers find, but for the new ones."""
+
+
+class _LocalTable(_Table):
+    def __init__(self, root: Path) -> None:
+        self.root = str(root)
+
+    def path_of(self, pending: PendingFile) -> str:
+        return pending.final_path
+
+    def delete_others(self, directory: str, new: AbstractSet[str]) -> None:
+        above = Path(directory)
+        for file in list(find_files(above)) if above.exists() else []:
+            if str(file) not in new:
+                file.unlink(missing_ok=True)
+                with suppress(OSError):  # not empty
+                    if file.parent != above:
+                        file.parent.rmdir()
+
+
+class _StoredTable(_Table):
+    """Objects of a bucket. A table without any is marked with a hidden one: a path without objects does not exist."""
+
+    def __init__(self, root: S3Object) -> None:
+        self.root = str(root)
+
+    def path_of(self, pending: PendingUpload) -> str:
+        return str(S3Object.parse(pending.path))
+
+    def delete_others(self, directory: str, new: AbstractSet[str]) -> None:
+        store = get_filesystem(directory)
+        try:
+            found = [file.path for file in list_remote(directory)]
+            old = [path for path in found if path not in new and not is_hidden_beneath(directory, path)]
+            if not new:
+                store.write(join(directory, _EMPTY), (b"",))
+            for path in old:
+                store.delete(path)
+        except OSError as error:
+            raise FileWriteError(
+                f"The files of '{directory}' that are overwritten cannot be deleted: {error}.",
+                path=directory,
+                hint="The credentials need s3:ListBucket, s3:DeleteObject and s3:PutObject.",
+            ) from error

@@ -16,7 +16,7 @@ from firesteel.connectors.files.sink_policies import BucketAssigner, CheckpointR
 from firesteel.connectors.files.writer import FileSinkWriter
 from firesteel.datastream.data_stream import parallelism_of
 from firesteel.filesystem.local_paths import to_local_path
-from firesteel.filesystem.s3_uploads import is_s3_path
+from firesteel.filesystem.s3_uploads import S3Object, is_s3_path
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.columns.keys import ColumnKeySelector
 from firesteel.runtime.model.partitioner import KeyGroupPartitioner
@@ -145,7 +145,6 @@ class _TableFileSink(FileSink):
     def create_committer(self) -> Committer[Any]:
         committer = super().create_committer()
         if self.overwrites:
-            assert isinstance(self.base_path, Path)
             committer = OverwritingCommitter(committer, self.base_path, self.is_partitioned)
         return committer if self.success_file is None else PartitionCommitter(committer, self.success_file)
 
@@ -229,17 +228,15 @@ class FileSystemTableSink(DynamicTableSink):
     def with_overwrite(self) -> FileSystemTableSink:
         if self.is_streaming:
             raise ValidationError("Streaming mode not support overwrite.", hint="Use batch mode.")
-        if is_s3_path(self.path):
-            raise ValidationError("INSERT OVERWRITE is supported for local paths only.")
         return replace(self, overwrites=True)
 
     def replacing_all(self) -> FileSystemTableSink:
         return replace(self.with_overwrite(), replaces_all=True)
 
     def truncate(self) -> bool:
-        if is_s3_path(self.path):
-            raise ValidationError("TRUNCATE TABLE is supported for local paths only.")
-        OverwritingCommitter(FileCommitter(), to_local_path(self.path), is_partitioned=False).commit([])
+        root = S3Object.parse(self.path) if is_s3_path(self.path) else to_local_path(self.path)
+        # without new files there is nothing that another committer would do
+        OverwritingCommitter(FileCommitter(), root, is_partitioned=False).commit([])
         return True
 
     def as_summary_string(self) -> str:

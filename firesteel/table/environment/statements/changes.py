@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from firesteel.filesystem.stores import Stores
 from firesteel.table.binder.calls import call, cast_to
 from firesteel.table.casts.implicit import supports_implicit_cast
 from firesteel.table.catalog.columns import Column
@@ -91,7 +92,12 @@ def _truncate(statement: TruncateTable, session: TableSession) -> TableResult:
     if session.is_streaming:
         raise ValidationError("TRUNCATE TABLE statement is not supported in streaming mode.")
     sink = sink_for(session, found, found.table.options)
-    if not sink.truncate():
+    stores = Stores.of(session.configuration)
+    try:
+        is_done = stores.bind(sink.truncate)()
+    finally:
+        stores.close()
+    if not is_done:
         raise ValidationError(
             f"TRUNCATE TABLE statement is not supported for the table {found.identifier.as_summary_string()} since the "
             f"table hasn't implemented the interface {_ABILITIES}.SupportsTruncate."
