@@ -46,7 +46,7 @@ def cast_vector(source: LogicalType, target: LogicalType) -> Kernel | None:
         case t.BooleanType():
             return _from_boolean(target)
         case t.DateType() if isinstance(target, t.TimestampType):
-            return _within_range(arrow_type(target))
+            return _within_range(target)
         case t.TimestampType() if isinstance(target, t.DateType):
             return _to_date
     if type(source) is type(target) and families.is_timestamp(source):
@@ -161,14 +161,15 @@ def _to_varchar(source: LogicalType, target: t.VarCharType) -> Kernel:
 # -- times -------------------------------------------------------------------------------------------------
 
 
-def _within_range(type_: Any) -> Kernel:
+def _within_range(target: LogicalType) -> Kernel:
     """A cast to a finer unit; a column of nanoseconds holds the years 1677 to 2262."""
+    type_ = arrow_type(target)
 
     def cast(array: Any) -> Any:
         try:
             return array.cast(type_)
         except pa.ArrowInvalid as error:
-            raise EvaluationError(f"A column of {type_} cannot hold the result: {error}") from error
+            raise EvaluationError.of_column(target, error) from error
 
     return cast
 
@@ -180,7 +181,7 @@ def _timestamp(source: LogicalType, target: LogicalType) -> Kernel | None:
     if after % 3:
         return None
     if after >= before:
-        return _within_range(type_)
+        return _within_range(target)
     if after > 3:
         return None
 

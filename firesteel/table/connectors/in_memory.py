@@ -11,9 +11,10 @@ from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanContext, ScanTableSource
+from firesteel.table.expressions.errors import EvaluationError
 from firesteel.table.runtime.batch_source import BatchSource
 from firesteel.types.internal import to_column
-from firesteel.types.logical import RowType
+from firesteel.types.logical import LogicalType, RowType
 
 if TYPE_CHECKING:
     from firesteel.datastream import DataStream
@@ -29,13 +30,22 @@ def batch_of(rows: Sequence[Sequence[Any]], row_type: RowType, kinds: Sequence[R
     from firesteel.types.internal import columns_schema
 
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(row_type.fields)
-    arrays = [to_column(column, part.type) for column, part in zip(columns, row_type.fields, strict=True)]
+    arrays = [_column(column, part.type) for column, part in zip(columns, row_type.fields, strict=True)]
     if not arrays:
         data = pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
     else:
         data = pa.RecordBatch.from_arrays(arrays, schema=columns_schema(row_type))
     changes = None if kinds is None else np.array([kind.value for kind in kinds], np.int8)
     return ColumnBatch(data, changes)
+
+
+def _column(values: Sequence[Any], type_: LogicalType) -> Any:
+    import pyarrow as pa
+
+    try:
+        return to_column(values, type_)
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise EvaluationError.of_column(type_, error) from error
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def _to_column(values: Sequence[Any], type_: LogicalType) -> Any:
     try:
         return to_column(values, type_)
     except (pa.ArrowInvalid, OverflowError) as error:
-        raise EvaluationError(f"A column of {type_.as_summary_string()} cannot hold the result: {error}") from error
+        raise EvaluationError.of_column(type_, error) from error
 
 
 def _constant_array(value: Any, type_: Any, length: int) -> Any:

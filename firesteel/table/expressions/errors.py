@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from firesteel.common.errors import FiresteelError, InvalidProgramError
+from firesteel.types.logical import LocalZonedTimestampType, LogicalType, MapType, TimestampType
 
 __all__ = ["EvaluationError", "Position", "ValidationError"]
 
@@ -51,3 +52,14 @@ class EvaluationError(FiresteelError):
         found = EvaluationError(f"{self.message.rstrip('.')}, in {expression}{place}{of_row}.", hint=self.hint)
         found.expression, found.row, found.position = expression, row, position
         return found
+
+    @staticmethod
+    def of_column(type_: LogicalType, error: Exception) -> EvaluationError:
+        """The error for values that a column cannot hold, though an expression can have them."""
+        parts = [type_, *type_.children()]
+        hint = None
+        if any(isinstance(part, (TimestampType, LocalZonedTimestampType)) for part in parts):
+            hint = "Columns of more than six digits of a second hold the years 1677 to 2262, those of six all years."
+        elif any(isinstance(part, MapType) for part in parts):
+            hint = "A map in a column has no key that is NULL."
+        return EvaluationError(f"A column of {type_.as_summary_string()} cannot hold the result: {error}", hint=hint)

@@ -1,4 +1,4 @@
-"""ORDER BY without LIMIT of a bounded query: rows are sorted when the input has ended.
+"""ORDER BY without LIMIT of a bounded query: rows are sorted when the input has ended. Aggregates have a row for none.
 
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.catalog import ObjectIdentifier
@@ -11,8 +11,9 @@ FinalRows(select=[a], orderBy=[a DESC NULLS FIRST], offset=[2])
 
 from __future__ import annotations
 
-from firesteel.table.plan.nodes import LogicalNode, Sort
+from firesteel.table.plan.nodes import Aggregate, LogicalNode, Sort
 from firesteel.table.plan.streaming import FinalRows
+from firesteel.table.rules.bounded_aggregate import one_row
 
 __all__ = ["bounded_sorts"]
 
@@ -22,6 +23,8 @@ def bounded_sorts(node: LogicalNode) -> LogicalNode:
     inputs = [bounded_sorts(below) for below in node.inputs()]
     if any(new is not old for new, old in zip(inputs, node.inputs(), strict=True)):
         node = node.with_inputs(inputs)
+    if isinstance(node, Aggregate):
+        return one_row(node)
     if isinstance(node, Sort) and node.fetch is None:
         return FinalRows(node.input, node.keys, node.offset)
     return node

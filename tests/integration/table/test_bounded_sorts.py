@@ -1,4 +1,4 @@
-"""ORDER BY in batch mode, in queries that Spark SQL cannot run."""
+"""ORDER BY and aggregates in batch mode, in queries that Spark SQL does not run."""
 
 from __future__ import annotations
 
@@ -32,3 +32,17 @@ def test_rows_are_sorted_when_the_input_has_ended(batch_env: TableEnvironment, q
     assert "Operators of Firesteel" in batch_env.explain_sql(query)
     with batch_env.execute_sql(query).collect() as rows:
         assert [row[0] for row in rows] == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (f"SELECT COUNT(*), SUM(k), MAX(v), COUNT(DISTINCT v) FROM {ROWS} WHERE v > 'x'", [(0, None, None, 0)]),
+        (f"SELECT COUNT(*), SUM(k), MAX(v), COUNT(DISTINCT v) FROM {ROWS}", [(5, 6, "e", 5)]),
+        (f"SELECT n + 1 FROM (SELECT COUNT(*) AS n FROM {ROWS} WHERE v > 'x') WHERE n = 0", [(1,)]),
+        (f"SELECT k, COUNT(*) FROM {ROWS} WHERE v > 'x' GROUP BY k", []),
+    ],
+)
+def test_an_aggregate_of_no_rows_has_one_row(batch_env: TableEnvironment, query: str, expected: list[object]) -> None:
+    with batch_env.execute_sql(query).collect() as rows:
+        assert [tuple(row) for row in rows] == expected

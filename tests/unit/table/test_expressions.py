@@ -96,8 +96,13 @@ def test_a_value_between_two_kernels_that_arrow_cannot_hold() -> None:
         bound = ExpressionBinder(scope, sql).bind(parse_expression(sql))
         assert compile_vector([bound])([days], 2)[0].to_pylist() == expected
     bound = ExpressionBinder(scope).bind(parse_expression("CAST(d AS TIMESTAMP(9))"))
-    with pytest.raises(EvaluationError, match=r"A column of TIMESTAMP\(9\) cannot hold the result"):
+    with pytest.raises(EvaluationError, match=r"A column of TIMESTAMP\(9\) cannot hold the result") as caught:
         compile_vector([bound])([days], 2)
+    assert "1677 to 2262" in (caught.value.hint or "")
+    bound = ExpressionBinder(scope).bind(parse_expression("MAP[CAST(NULL AS STRING), d]"))
+    with pytest.raises(EvaluationError, match="A column of MAP") as caught:
+        compile_vector([bound])([days], 2)
+    assert "no key that is NULL" in (caught.value.hint or "")
 
 
 def test_common_subexpressions_are_evaluated_once() -> None:

@@ -1,0 +1,46 @@
+"""Aggregates of all rows of a bounded query have one row also if there are no rows, as in Flink's batch mode.
+
+In streaming mode Flink emits nothing before the first row, and so do the operators. Here their result is joined to one
+row that is always there.
+
+>>> from firesteel.table import DataTypes
+>>> from firesteel.table.catalog import ObjectIdentifier
+>>> from firesteel.table.plan.nodes import AggregateCall, TableScan
+>>> scan = TableScan(ObjectIdentifier("c", "d", "t"), RowType.of(["a"], [DataTypes.INT()]))
+>>> count = AggregateCall("COUNT", (), DataTypes.BIGINT(nullable=False), "n")
+>>> print(one_row(Aggregate(scan, (), (count,))).explain())
+Project(n=[CASE WHEN IS_NULL(n) THEN 0 ELSE n END])
+  Join(joinType=[LEFT], condition=[True])
+    Values(rows=[(True)])
+    Aggregate(n=[COUNT(*)])
+      TableScan(table=[c.d.t])
+"""
+
+from __future__ import annotations
+
+from firesteel.table.binder.calls import call
+from firesteel.table.expressions.nodes import Case, Expression, InputRef, Literal
+from firesteel.table.plan.nodes import Aggregate, Join, JoinKind, LogicalNode, Project, Values
+from firesteel.types.logical import BooleanType, RowType
+
+__all__ = ["one_row"]
+
+_COUNTS = ("COUNT", "APPROX_COUNT_DISTINCT")
+_TRUE = Literal(BooleanType(nullable=False), True)
+
+
+def one_row(node: Aggregate) -> LogicalNode:
+    """The aggregate with a row for no rows, if it has no groups."""
+    unknown = any(not one.type.nullable and one.function not in _COUNTS for one in node.calls)
+    if node.grouping or node.grouping_sets is not None or not node.calls or unknown:
+        return node
+    always = Values(RowType.of(["$always"], [_TRUE.type], nullable=False), ((_TRUE,),))
+    joined = Join(always, node, JoinKind.LEFT, _TRUE)
+    names = node.row_type.field_names
+    values: list[Expression] = []
+    for index, one in enumerate(node.calls):
+        value = InputRef(one.type.copy(nullable=True), index + 1, names[index])
+        is_count = one.function in _COUNTS
+        none = call("IS_NULL", [value])
+        values.append(Case(one.type, (none,), (Literal(one.type, 0),), value) if is_count else value)
+    return Project(joined, tuple(values), tuple(names))
