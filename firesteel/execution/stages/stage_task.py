@@ -24,7 +24,7 @@ from firesteel.runtime.failure.failure_report import describe_failure
 from firesteel.runtime.model import messages
 from firesteel.runtime.model.assigned_state import TaskRestore
 from firesteel.runtime.model.checkpoint_metrics import CheckpointMetrics
-from firesteel.runtime.model.elements import CheckpointBarrier, ControlEvent, EndOfData
+from firesteel.runtime.model.elements import CheckpointBarrier, ControlEvent, EndOfData, WatermarkStatus
 from firesteel.runtime.model.serialization import serialize_records
 from firesteel.runtime.model.state_handles import TaskStateSnapshot
 from firesteel.runtime.network.config import NetworkConfig
@@ -270,6 +270,8 @@ class StageTask:
                     item = polled[0]
                     if isinstance(item, ControlEvent):
                         if self.sends(index, channel, item):
+                            if _are_statuses(events[-1:], item):
+                                events.pop()  # else each flip would become several in every stage that follows
                             events.append(item)
                         continue
                     if events:
@@ -446,3 +448,7 @@ class StageTask:
             for operator_id, values in self.task.metrics().items()
         }
         return messages.MetricReport(descriptor.attempt, descriptor.slot, metrics, Wiring.accumulators([self.task]))
+
+
+def _are_statuses(before: list[ControlEvent], event: ControlEvent) -> bool:
+    return isinstance(event, WatermarkStatus) and any(isinstance(each, WatermarkStatus) for each in before)
