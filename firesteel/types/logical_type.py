@@ -99,7 +99,15 @@ class LogicalType:
         return isinstance(other, LogicalType) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            known = hash(self._identity())
+            self._set(_hash=known)
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        # another process has other hashes of strings, and a changed copy has another one
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"The {name} of the type {self} cannot be set: types do not change.")

@@ -130,7 +130,7 @@ class Task:
         self._is_long_lived = execution.is_long_lived
         self._batch_size = BatchSize(
             is_source=self.source is not None,
-            has_columns=self.source is not None and self.source.emits_columns,
+            has_columns=self.source is not None and self._reads_columns(),
             adapts=self._is_long_lived or (execution.has_idle_gaps and self.source is not None),
         )
         self._can_cut = False
@@ -164,6 +164,12 @@ class Task:
             if producer.operator.emits_columns:
                 output.use_columns()
             producer.add_consumer(output.tag, output)
+
+    def _reads_columns(self) -> bool:
+        """Whether the records of the source are columns, or become columns in the next operators."""
+        consumers = [chained for chained in self.chain if chained.descriptor.parent == self.head.descriptor.node_id]
+        makes_columns = bool(consumers) and all(chained.operator.emits_columns for chained in consumers)
+        return self.head.operator.emits_columns or makes_columns
 
     def _connect_sink(self, operator: SinkOperator, operator_id: str) -> None:
         # two sinks may use the same channel, so the client's streams are distinguished by operator

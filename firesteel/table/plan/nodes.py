@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from typing_extensions import Self
 
@@ -54,6 +54,21 @@ NO_KEYS: Keys = frozenset()
 @dataclass(frozen=True)
 class LogicalNode:
     """A relation."""
+
+    def __init_subclass__(cls) -> None:
+        # in place of the one of dataclasses, which would go through the whole plan below each time
+        cls.__hash__ = LogicalNode._remembered_hash  # type: ignore[assignment, method-assign]
+
+    def _remembered_hash(self) -> int:
+        known: int | None = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((type(self), *(getattr(self, part.name) for part in fields(self) if part.compare)))
+            self.__dict__["_hash"] = known
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        # another process has other hashes of strings
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @property
     def row_type(self) -> RowType:

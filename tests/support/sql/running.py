@@ -155,7 +155,13 @@ def _result(rows: Sequence[Row]) -> Counter[tuple[Any, ...]]:
 def run_whole(sql: str, directory: Path, parallelism: int = 2) -> Counter[tuple[Any, ...]]:
     """The rows that are left when the stream has ended."""
     env = environment(directory, parallelism)
-    return _result(_start(_stream(env, sql, lambda table: [external_rows(table)])).wait())
+    return _result(_start(_stream(env, sql, lambda table: [_in_batches(external_rows(table))])).wait())
+
+
+def _in_batches(rows: list[Row]) -> list[Any]:
+    """Rows that a source emits as a small batch, a larger one and a large one: a pause that is over ends a batch."""
+    over = PAUSE(until=0)
+    return [*rows[:1], over, *rows[1:9], over, *rows[9:]]
 
 
 def run_broken(sql: str, directory: Path) -> Counter[tuple[Any, ...]]:

@@ -23,7 +23,7 @@ DELAY_MS = 2_000
 _ROWTIME = TimestampType(3, TimestampKind.ROWTIME)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GeneratedTable:
     """A table of the corpus."""
 

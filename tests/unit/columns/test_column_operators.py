@@ -90,6 +90,14 @@ def test_two_consumers_of_one_operator_share_its_batches() -> None:
     assert sorted(rows[0].union(rows[1]).execute_and_collect()) == [("a", 1), ("b", 2), ("b", 2)]
 
 
+def test_records_that_become_columns_come_in_batches_from_the_first_one_on() -> None:
+    def sized(data: pa.RecordBatch) -> pa.RecordBatch:
+        return data.set_column(1, "number", pa.array([data.num_rows] * data.num_rows, pa.int64()))
+
+    stream = _columns(test_environment(1), [("a", 1)] * 500)._transform("Calc", CalcSpec(sized), None)
+    assert _collect(stream, as_tuples=True) == [("a", 500)] * 500
+
+
 @dataclass(frozen=True)
 class SemiJoinSpec(OperatorSpec):
     def create(self, runtime: OperatorRuntime) -> ColumnOperator:

@@ -75,8 +75,10 @@ def test_types_print_as_in_flink_and_equal_only_themselves(type_, summary):
     assert pickle.loads(pickle.dumps(type_)) == type_
     assert hash(pickle.loads(pickle.dumps(type_))) == hash(type_)
     assert sum(type_ == other for other, _ in SUMMARIES) == 1
+    assert set(vars(pickle.loads(pickle.dumps(type_)))) == set(vars(type_)) - {"_hash"}, "hashes differ by process"
     if type_ != t.NullType():
         assert type_.copy(not type_.nullable) != type_
+        assert len({type_, type_.copy(not type_.nullable)}) == 2
         assert type_.copy(not type_.nullable).copy(type_.nullable) == type_
     with pytest.raises(AttributeError):
         type_.nullable = False
