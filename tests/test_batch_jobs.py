@@ -14,7 +14,7 @@ import pytest
 
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
-from tests.support.jobs.golden_jobs import GOLDEN, JOB_NAMES, load_job, read_golden, run_job
+from tests.support.jobs.golden_jobs import GOLDEN, JOB_NAMES, STAGE_JOBS, load_job, read_golden, run_job
 
 PARALLELISMS = (1, 3)
 BATCH = {"execution.runtime-mode": "BATCH"}
@@ -83,7 +83,7 @@ def test_bounded_jobs_run_as_a_batch_by_themselves(name: str, in_process_env: An
     _check(name, in_process_env(2, {"execution.runtime-mode": "AUTOMATIC"}), tmp_path / "out")
 
 
-@every_job
+@pytest.mark.parametrize("name", [name for name in STAGE_JOBS if name in BATCH_JOBS])
 def test_batch_on_spark(name: str, spark_env: Any, tmp_path: Path) -> None:
     _check(name, spark_env(2, BATCH), tmp_path / "out")
 

@@ -12,7 +12,7 @@ import pytest
 
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.stages import FaultKind, InProcessStageRunner, TaskFault
-from tests.support.jobs.golden_jobs import JOB_NAMES, load_job, read_golden, run_job
+from tests.support.jobs.golden_jobs import JOB_NAMES, STAGE_JOBS, load_job, read_golden, run_job
 
 PARALLELISMS = (1, 3)
 """At 2, workers forget and tasks run twice."""
@@ -58,7 +58,7 @@ def test_epochs_in_process(name: str, parallelism: int, in_process_env: Any, tmp
     _check(name, in_process_env(parallelism, epochs(tmp_path, _records(name))), tmp_path / "out")
 
 
-@every_job
+@pytest.mark.parametrize("name", STAGE_JOBS)
 def test_epochs_on_spark(name: str, spark_env: Any, tmp_path: Path) -> None:
     # fewer epochs than in process: each is a job of Spark, and one of "partitioning" has more than thirty tasks
     max_records = (3 if name == "partitioning" else 2) * _records(name)

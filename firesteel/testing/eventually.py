@@ -11,7 +11,7 @@ __all__ = ["eventually"]
 T = TypeVar("T")
 
 
-def eventually(assertion: Callable[[], T], timeout: float = 30.0, interval: float = 0.01) -> T:
+def eventually(assertion: Callable[[], T], timeout: float = 60.0, interval: float = 0.01) -> T:
     """Calls an assertion again and again until it holds, and returns what it returned.
 
     It holds if it neither raises an AssertionError nor returns something false, like False or an empty list; None

@@ -38,7 +38,7 @@ def test_a_soak_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
         eventually(lambda: not family.alive(), timeout=60)
     finally:
         family.kill()
-        run.wait(30)
+        run.wait(120)
     assert code == (128 + number if number == signal.SIGTERM else -number)
 
 

@@ -55,7 +55,7 @@ def kill_with_executor(worker: subprocess.Popen[bytes]) -> None:
     for pid in [worker.pid, *descendants(worker.pid)]:
         with suppress(ProcessLookupError):  # the executor ends when its worker does
             os.kill(pid, signal.SIGKILL)
-    worker.wait(30)
+    worker.wait(120)
 
 
 def written(directory: Path) -> list[tuple[int, int, int]]:

@@ -59,7 +59,7 @@ def test_a_killed_python_worker_fails_the_job_and_the_next_one_runs(driver: Driv
     end = driver("wait", job=job)
     assert (end["status"], end["error"]) == ("FAILED", "SlotLost")
     assert f"pid {pid}" in end["message"]
-    eventually(lambda: not is_alive(pid), timeout=30)
+    eventually(lambda: not is_alive(pid), timeout=120)
     assert driver("run", job="word_count", parallelism=2) == read_golden("word_count")
 
 

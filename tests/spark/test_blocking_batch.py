@@ -228,7 +228,7 @@ def test_cancel_ends_a_run_whose_function_hangs(spark_context: Any, tmp_path: Pa
     with pytest.raises(StageError, match="The run was cancelled: enough"):
         stages.run_batch(graph, batch_commands(graph))
     canceller.join()
-    eventually(lambda: not is_alive(int(mark.read_text())), timeout=30)
+    eventually(lambda: not is_alive(int(mark.read_text())), timeout=120)
     stages.close()
 
 

@@ -55,7 +55,7 @@ def _firesteel_threads() -> list[threading.Thread]:
     def threads() -> list[threading.Thread]:
         return [thread for thread in threading.enumerate() if thread.name.startswith("firesteel")]
 
-    eventually(lambda: not threads(), timeout=30)
+    eventually(lambda: not threads(), timeout=120)
     return threads()
 
 

@@ -34,7 +34,7 @@ def test_without_a_restart_strategy_the_job_fails_with_the_reason(parallelism: i
     assert f"pid {pid}" in failure.message
     assert "killed" in (failure.hint or "")
     assert status(client) is JobStatus.FAILED
-    eventually(lambda: not is_alive(pid), timeout=30)
+    eventually(lambda: not is_alive(pid), timeout=120)
 
 
 class Total(KeyedProcessFunction):

@@ -113,7 +113,7 @@ def test_a_connection_with_the_wrong_secret_is_refused_and_the_job_goes_on(spark
 def test_noise_at_the_control_port_is_refused_and_the_job_goes_on(noise: bytes, spark_env: Any) -> None:
     client, results = collecting(endless(spark_env(1)))
     running(client)
-    with socket.create_connection(_control_port(client), timeout=30) as stranger:
+    with socket.create_connection(_control_port(client), timeout=120) as stranger:
         # nothing is unpickled: the connection is closed, possibly after a refusal, and possibly before all is sent
         received = b""
         try:

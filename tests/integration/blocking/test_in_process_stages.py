@@ -296,6 +296,6 @@ def test_cancelling_a_job_whose_source_waits(in_process_env: Any) -> None:
     slow = DataGeneratorSource(str, 1000, RateLimiterStrategy.per_second(1))
     env.from_source(slow, WatermarkStrategy.no_watermarks(), "slow").sink_to(CollectSink("slow"))
     client = env.execute_async("slow")
-    client.cancel().result(30)
+    client.cancel().result(120)
     with pytest.raises(JobCancelledError):
-        client.get_job_execution_result().result(30)
+        client.get_job_execution_result().result(120)

@@ -186,7 +186,7 @@ def test_every_key_gets_every_rule_once_when_one_subtask_is_behind_at_an_unalign
     eventually(lambda: first.statistics["counts"]["in_progress"] == 1 or checkpoint.done())
     clock.settle()
     gate.open()
-    path = checkpoint.result(30)
+    path = checkpoint.result(120)
     assert not metadata_of(path).channels
     first.cancel()
     second = run(after, execution__state_recovery__path=path).runs(clock)

@@ -133,7 +133,7 @@ def test_at_least_once_repeats_but_loses_nothing(tmp_path: Path) -> None:
     eventually(lambda: [each["num_acknowledged_subtasks"] for each in job.statistics["history"]] == [2])
     clock.advance(HOUR)
     gate.open()
-    checkpoint.result(30)
+    checkpoint.result(120)
     clock.advance(HOUR)
     results = Counter((key, value) for key, value, _ in job.wait())
     assert set(results) == {*pairs(0, 3050), *pairs(10_000, 10_050)}
@@ -159,7 +159,7 @@ def test_at_least_once_and_two_at_once(kind: str, tmp_path: Path) -> None:
     eventually(lambda: job.statistics["counts"]["in_progress"] == 2)
     gate.open()
     assert name_unless_subsumed(first) in ("chk-1", None)
-    assert Path(second.result(30)).name.startswith("chk-2" if kind == "checkpoint" else "savepoint-")
+    assert Path(second.result(120)).name.startswith("chk-2" if kind == "checkpoint" else "savepoint-")
     job.checkpoint()
     eventually(lambda: Counter(job.results) == numbered(pairs(0, 4000)))
     assert job.attempt == 0
@@ -181,7 +181,7 @@ def test_two_checkpoints_at_once(tmp_path: Path) -> None:
     # the third is triggered when one of the others has completed
     names = name_unless_subsumed(first), name_unless_subsumed(second)
     assert names in [("chk-1", "chk-2"), ("chk-1", None), (None, "chk-2")]
-    assert Path(third.result(30)).name == "chk-3"
+    assert Path(third.result(120)).name == "chk-3"
     clock.advance(HOUR)
     assert numbered_each(job.wait(), pairs(0, 300), pairs(1000, 1200))
     assert job.attempt == 1

@@ -84,7 +84,7 @@ def test_an_aligned_barrier_waits_behind_records_that_are_held_back(tmp_path: Pa
     eventually(lambda: job.statistics["counts"]["in_progress"] == 1)
     assert not checkpoint.done()
     gate.open()
-    assert Path(checkpoint.result(30)).name == "chk-1"
+    assert Path(checkpoint.result(120)).name == "chk-1"
     job.checkpoint()
     eventually(lambda: Counter(job.results) == numbered(pairs(0, 3000)))
     job.cancel()
@@ -177,11 +177,11 @@ def test_a_task_has_not_read_all_when_its_producers_have_ended(
     job = build(env)
     job.runs(clock)
     if barriers:
-        job.handle.trigger_checkpoint().result(30)
+        job.handle.trigger_checkpoint().result(120)
     eventually(lambda: states_of(job, "short") == ["FINISHED", "FINISHED"])
     assert states_of(job, "slow") == ["RUNNING", "RUNNING"]
     if kind == "checkpoint" and barriers:
-        job.handle.trigger_checkpoint().result(30)
+        job.handle.trigger_checkpoint().result(120)
         gate.open()
         clock.advance(HOUR)
         assert sorted(job.wait()) == list(range(100))
@@ -192,7 +192,7 @@ def test_a_task_has_not_read_all_when_its_producers_have_ended(
     # a slot is told to trigger all its tasks at once: when those of the long source have been, so have the others
     eventually(lambda: job.statistics["history"][0]["num_acknowledged_subtasks"] == 4)
     gate.open()
-    path = waiting.result(30)
+    path = waiting.result(120)
     if barriers:
         job.checkpoint()  # a savepoint by itself gives nothing out
         eventually(lambda: len(job.results) == 100)
@@ -214,12 +214,12 @@ def test_a_pipeline_that_ends_drains_before_it_stops(barriers: dict[str, str], t
     source(env, phases(clock, [], [1]), uid="long").sink_to(GatedSink("other", gate)).uid("other")
     job = start(short, GatedSink("results", gate)).runs(clock)
     if barriers:
-        job.handle.trigger_checkpoint().result(30)
+        job.handle.trigger_checkpoint().result(120)
     eventually(lambda: states_of(job, "short") == ["FINISHED", "FINISHED"])
     stopped = job.handle.stop_with_savepoint(True, str(tmp_path / "savepoint"))
     eventually(lambda: job.statistics["counts"]["in_progress"] == 1)
     gate.open()
-    stopped.result(30)
+    stopped.result(120)
     assert sorted(job.wait()) == list(range(100))
     assert job.status is JobStatus.FINISHED
 

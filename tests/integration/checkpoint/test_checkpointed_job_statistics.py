@@ -96,7 +96,7 @@ def test_failures_restores_and_a_checkpoint_under_way(tmp_path: Path) -> None:
     assert under_way["id"] == 2
     assert under_way["num_acknowledged_subtasks"] < under_way["num_subtasks"]
     gate.open()
-    waiting.result(30)
+    waiting.result(120)
     assert job.statistics["counts"]["in_progress"] == 0
     job.cancel()
 
@@ -111,7 +111,7 @@ def test_alignment_takes_time(tmp_path: Path) -> None:
     held = time.monotonic()
     eventually(lambda: time.monotonic() > held + 0.1)
     gate.open()
-    waiting.result(30)
+    waiting.result(120)
     latest = job.statistics["latest"]["completed"]
     assert latest["end_to_end_duration"] >= 50
     vertices = job.tracker.details(1)["tasks"]

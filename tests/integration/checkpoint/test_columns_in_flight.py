@@ -76,7 +76,7 @@ def test_an_unaligned_checkpoint_completes_while_columns_wait(partitioning: str,
     gate = Gate()
     env = environment(tmp_path, 2, clock, **UNALIGNED)
     job = start(build(source(env, *splits_of(clock)), partitioning), GatedSink("results", gate)).runs(clock)
-    metadata = metadata_of(job.handle.trigger_checkpoint().result(30))
+    metadata = metadata_of(job.handle.trigger_checkpoint().result(120))
     assert {channel.at_producer for channel in metadata.channels} == {False, True}
     assert job.results == []
     gate.open()
@@ -90,7 +90,7 @@ def test_an_aligned_checkpoint_has_no_columns_in_flight(tmp_path: Path) -> None:
     clock = clock_of_today()
     env = environment(tmp_path, 2, clock, **ALIGNED)
     job = start(build(source(env, *splits_of(clock)), "keyed")).runs(clock)
-    assert metadata_of(job.handle.trigger_checkpoint().result(30)).channels == ()
+    assert metadata_of(job.handle.trigger_checkpoint().result(120)).channels == ()
     clock.advance(HOUR)
     check(job.wait(), "keyed")
     assert job.attempt == 1
@@ -117,7 +117,7 @@ def test_columns_in_flight_are_restored_at_another_parallelism(
         return start(build(source(env, *splits), partitioning), GatedSink("results", gate))
 
     first = run(before).runs(clock)
-    path = first.handle.trigger_checkpoint().result(30)
+    path = first.handle.trigger_checkpoint().result(120)
     assert metadata_of(path).channels
     first.cancel()
     assert first.results == []

@@ -86,7 +86,7 @@ def test_two_savepoints_at_once(tmp_path: Path) -> None:
     env = environment(tmp_path, 2, clock)
     job = start(number_pairs(env, phases(clock, pairs(0, 100), []))).runs(clock)
     futures = [job.handle.trigger_savepoint(str(tmp_path / "savepoints")) for _ in range(2)]
-    first, second = (future.result(30) for future in futures)
+    first, second = (future.result(120) for future in futures)
     assert first != second
     assert {metadata_of(path).operator("numbered").size for path in (first, second)} != {0}  # type: ignore[union-attr]
     job.cancel()
@@ -176,7 +176,7 @@ def test_a_place_for_a_savepoint_that_is_none(stop: bool, tmp_path: Path) -> Non
     target = str(tmp_path / "file" / "beneath")
     request = job.handle.stop_with_savepoint(False, target) if stop else job.handle.trigger_savepoint(target)
     with pytest.raises(CheckpointError, match=r"'job': No savepoint can be written to .*file/beneath.*Not a directory"):
-        request.result(30)
+        request.result(120)
     assert (job.status, job.attempt) == (JobStatus.RUNNING, 0)
     clock.advance(HOUR)
     assert Counter(job.wait()) == numbered(pairs(0, 200))
@@ -207,7 +207,7 @@ def test_a_savepoint_that_cannot_be_written(stop: bool, tmp_path: Path) -> None:
     with warning("Savepoint 2 was aborted"):
         request = job.handle.stop_with_savepoint(False, target) if stop else job.handle.trigger_savepoint(target)
         with pytest.raises(CheckpointError, match=r"'job'.*file"):
-            request.result(30)
+            request.result(120)
     if stop:
         eventually(lambda: job.attempt == 1)
     job.runs(clock)
@@ -236,7 +236,7 @@ def test_a_checkpoint_goes_on_when_a_later_savepoint_fails(tmp_path: Path) -> No
         assert isinstance(savepoint.exception(30), CheckpointError)
     assert not checkpoint.done()
     gate.open()
-    assert Path(checkpoint.result(30)).name == "chk-1"
+    assert Path(checkpoint.result(120)).name == "chk-1"
     job.cancel()
 
 
@@ -347,9 +347,9 @@ def test_a_job_is_stopped_while_records_wait(tmp_path: Path) -> None:
     stopped = first.handle.stop_with_savepoint(False, str(tmp_path / "s"))
     other = first.handle.trigger_savepoint(str(tmp_path / "s"))
     with pytest.raises(CheckpointError, match="stopped"):
-        other.result(30)
+        other.result(120)
     gate.open()
-    path = stopped.result(30)
+    path = stopped.result(120)
     first.wait()
     clock.advance(HOUR)
     second = build(3, execution__state_recovery__path=path)

@@ -91,7 +91,7 @@ def test_a_checkpoint_completes_while_records_wait(partitioning: str, barriers: 
         clock.settle()
         assert not checkpoint.done()
         clock.advance(HOUR // 2)
-    metadata = metadata_of(checkpoint.result(30))
+    metadata = metadata_of(checkpoint.result(120))
     assert metadata.channels, "records are in flight"
     assert {channel.at_producer for channel in metadata.channels} == {False, True}
     persisted = sum(channel.data.length for channel in metadata.channels)
@@ -152,7 +152,7 @@ def test_a_batch_that_is_far_too_much_for_the_buffers_holds_up_no_checkpoint(
         stream = stream.flat_map(several).uid("several")
     stream = stream.key_by(lambda item: item[0]).map(lambda item: item[1])
     job = start(stream, GatedSink("results", gate)).runs(clock)
-    job.handle.trigger_checkpoint().result(30)
+    job.handle.trigger_checkpoint().result(120)
     gate.open()
     clock.advance(HOUR)
     assert sorted(job.wait()) == [number for number in range(count) for _ in range(copies)]
@@ -171,7 +171,7 @@ def test_an_aligned_one_does_not_complete(tmp_path: Path) -> None:
     clock.settle()
     assert not checkpoint.done()
     gate.open()
-    assert metadata_of(checkpoint.result(30)).channels == ()
+    assert metadata_of(checkpoint.result(120)).channels == ()
     clock.advance(HOUR)
     assert in_order(job.wait())
 
@@ -203,7 +203,7 @@ def test_what_was_in_flight_is_restored_at_another_parallelism(
         return start(stream, GatedSink("results", gate))
 
     first = build(before).runs(clock)
-    path = first.handle.trigger_checkpoint().result(30)
+    path = first.handle.trigger_checkpoint().result(120)
     assert metadata_of(path).channels
     first.cancel()
     assert first.results == []
@@ -239,14 +239,14 @@ def test_what_was_restored_at_another_parallelism_is_read_before_the_next_checkp
         return start(stream, GatedSink("results", gate))
 
     first = build(2).runs(clock)
-    path = first.handle.trigger_checkpoint().result(30)
+    path = first.handle.trigger_checkpoint().result(120)
     first.cancel()
     second = build(3, execution__state_recovery__path=path).runs(clock)
     checkpoint = second.handle.trigger_checkpoint()
     eventually(lambda: second.statistics["counts"]["in_progress"] == 1)
     clock.settle()
     gate.open()
-    path = checkpoint.result(30)
+    path = checkpoint.result(120)
     second.cancel()
     third = build(3, execution__state_recovery__path=path)
     by_key: dict[str, list[Any]] = defaultdict(list)
@@ -294,7 +294,7 @@ def test_nothing_is_in_flight_behind_a_pointwise_edge(edge: str, barriers: dict[
     clock.advance(1000)
     clock.settle()
     gate.open()
-    path = checkpoint.result(30)
+    path = checkpoint.result(120)
     first.cancel()
     gate, probe = Gate(), Probe()
     second = build(3, probe, FirstGatedSink("results", gate), execution__state_recovery__path=path)
@@ -370,7 +370,7 @@ def test_nothing_is_in_flight_behind_a_partitioner_of_the_users_own(
     clock.advance(1000)
     clock.settle()
     gate.open()
-    path = checkpoint.result(30)
+    path = checkpoint.result(120)
     assert not metadata_of(path).channels
     first.cancel()
     second = build(3, execution__state_recovery__path=path)
@@ -385,7 +385,7 @@ def test_a_partitioner_of_the_users_own_chooses_again_if_that_is_forced(tmp_path
     forced = {"execution__checkpointing__unaligned__forced": "true", **UNALIGNED}
     build = parted_jobs(tmp_path, clock, gate, lambda key, count: key % count, forced)
     first = build(2).runs(clock)
-    path = first.handle.trigger_checkpoint().result(30)
+    path = first.handle.trigger_checkpoint().result(120)
     assert metadata_of(path).channels
     first.cancel()
     gate.open()
@@ -404,12 +404,12 @@ def test_several_unaligned_checkpoints_of_the_same_records(tmp_path: Path) -> No
     probe = Probe()
     stream = source(env, *splits).key_by(lambda pair: pair[0]).process(Numbered()).uid("slow").map(probe.pass_on)
     job = start(stream, GatedSink("results", gate)).runs(clock)
-    sizes = [metadata_of(job.handle.trigger_checkpoint().result(30)).size for _ in range(3)]
+    sizes = [metadata_of(job.handle.trigger_checkpoint().result(120)).size for _ in range(3)]
     assert sizes[0] == sizes[1] == sizes[2] > 1000
     gate.open()
     probe.awaits(100)
     gate.close()
-    job.handle.trigger_checkpoint().result(30)
+    job.handle.trigger_checkpoint().result(120)
     gate.open()
     clock.advance(HOUR)
     assert sorted(value for _, value, _ in job.wait()) == everything()
@@ -466,7 +466,7 @@ def test_watermarks_in_flight(parallelism: int, copies: int, tmp_path: Path) -> 
         return start(windowed, GatedSink("results", gate))
 
     first = build(2).runs(clock)
-    path = first.handle.trigger_checkpoint().result(30)
+    path = first.handle.trigger_checkpoint().result(120)
     assert metadata_of(path).channels
     first.cancel()
     gate.open()
@@ -503,7 +503,7 @@ def test_a_late_record_in_flight_stays_late(parallelism: int, tmp_path: Path) ->
     sink = GatedSink("results", gate)
     first = build(1)
     eventually(lambda: not gate.is_open)
-    path = first.handle.trigger_checkpoint().result(30)
+    path = first.handle.trigger_checkpoint().result(120)
     assert metadata_of(path).channels
     first.cancel()
     second = build(parallelism, execution__state_recovery__path=path)

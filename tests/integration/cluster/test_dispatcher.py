@@ -164,7 +164,7 @@ def test_a_cluster_is_shut_down_while_the_store_hangs(cluster: Cluster) -> None:
     try:
         assert begun.wait(60)
         closing.start()
-        closing.join(30)
+        closing.join(120)
         assert not closing.is_alive()
     finally:
         go_on.set()

@@ -118,7 +118,7 @@ def test_an_application_ends_with_its_program_however_that_ends(tmp_path: Path, 
 
     try:
         threading.Thread(target=lead, daemon=True).start()
-        assert ended.result(20) == 1
+        assert ended.result(120) == 1
     finally:
         logs.close()
 

@@ -67,9 +67,9 @@ def test_accumulators_can_be_read_while_the_job_runs() -> None:
         assert client.get_accumulators().result().get("seen") == 3
 
     try:
-        eventually(three_are_counted, timeout=30)
+        eventually(three_are_counted, timeout=120)
     finally:
-        client.cancel().result(30)
+        client.cancel().result(120)
 
 
 def test_a_group_of_sources_ends_although_one_is_far_ahead() -> None:

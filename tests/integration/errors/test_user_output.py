@@ -95,12 +95,12 @@ def test_a_function_that_prints_more_than_the_client_takes_has_to_wait(client: C
         printer.start()
         taken = 0
         while len(client.lines()) < count:
-            assert client.arrived.acquire(timeout=30)
+            assert client.arrived.acquire(timeout=120)
             _name, lines = deserialize_batch(client.payloads[taken].payload).values
             assert len(lines) <= MAX_PENDING_LINES
             client.acknowledge(client.payloads[taken])
             taken += 1
-        printer.join(30)
+        printer.join(120)
     assert client.lines() == [str(i) for i in range(count)]
 
 

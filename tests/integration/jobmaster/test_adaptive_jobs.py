@@ -97,7 +97,7 @@ class Job:
             record = next(self.results)
             self.collected.append(record)
             missing.discard(record[0])
-        self.client.stop_with_savepoint(True, str(directory)).result(30)
+        self.client.stop_with_savepoint(True, str(directory)).result(120)
         self.collected += self.results
         assert ended(self.client) is None
 
@@ -162,7 +162,7 @@ def test_without_checkpoints_a_job_does_not_grow_and_says_why(recwarn: pytest.Wa
         job.collected.append(next(job.results))
     assert set(job.parallelisms) == {2}
     assert len(_told(recwarn)) == 1
-    job.client.cancel().result(30)
+    job.client.cancel().result(120)
 
 
 def _said(warnings: pytest.WarningsRecorder) -> str:
@@ -188,7 +188,7 @@ def test_a_job_that_waits_can_be_cancelled() -> None:
     patient = {"jobmanager.adaptive-scheduler.submission.resource-wait-timeout": "1 h"}
     job = Job({**ADAPTIVE, **patient}, slots=0)
     eventually(lambda: status(job.client) is JobStatus.CREATED, timeout=60)
-    job.client.cancel().result(30)
+    job.client.cancel().result(120)
     assert status(job.client) is JobStatus.CANCELED
 
 

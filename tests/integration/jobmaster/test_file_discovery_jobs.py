@@ -130,6 +130,6 @@ def test_files_that_come_while_the_job_runs_are_read(
     for first, last in ((5, 5), (5, 12), (12, 40)):
         put(landing, first, last)
         eventually(lambda last=last: lines(out) == expected(last, ""))  # type: ignore[misc]
-    client.cancel().result(30)
+    client.cancel().result(120)
     assert isinstance(ended(client), JobCancelledError)
     assert lines(out) == expected(40, "")

@@ -92,7 +92,7 @@ class DriverProcess:
         """SIGKILL."""
         self.family.look(self.process.pid)
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(120)
 
     def close(self) -> None:
         """Ends the driver and whatever is left of it."""

@@ -182,7 +182,7 @@ class WatchingReader:
     def stop(self) -> None:
         """Ends looking."""
         self._stop.set()
-        self._thread.join(30)
+        self._thread.join(120)
 
     def _watch(self) -> None:
         while not self._stop.wait(POLL_S):

@@ -25,11 +25,32 @@ import cloudpickle
 from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.datastream import StreamExecutionEnvironment
 
-__all__ = ["GOLDEN", "JOB_NAMES", "load_job", "read_golden", "run_job"]
+__all__ = ["GOLDEN", "JOB_NAMES", "STAGE_JOBS", "load_job", "read_golden", "run_job"]
 
 JOBS = Path(__file__).parents[2] / "jobs"
 GOLDEN = Path(__file__).parents[2] / "golden"
 JOB_NAMES = sorted(path.stem for path in JOBS.glob("*.py"))
+STAGE_JOBS = [
+    "async_io",
+    "broadcast_state",
+    "columns",
+    "dynamic_patterns",
+    "event_time_timers",
+    "late_data",
+    "partitioning",
+    "pre_aggregation",
+    "ranked_rows",
+    "rich_functions",
+    "running_aggregates",
+    "session_windows",
+    "sql_joins",
+    "text_files",
+    "typed_records",
+    "union_of_streams",
+    "window_join",
+]
+"""Jobs that have every kind of exchange, input, record, state and result in their stages on Spark. All jobs run in the
+same stages in process: only what carries records from one stage to the next differs."""
 DEADLINE_S = 240
 
 

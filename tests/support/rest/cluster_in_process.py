@@ -109,7 +109,7 @@ class InProcessCluster:
     def __exit__(self, *_: object) -> None:
         self.entry.unlink(missing_ok=True)
         for job in self.dispatcher.jobs():
-            job.cancel().result(30)
+            job.cancel().result(120)
         self.dispatcher.close()
         self.server.close()
         # stays for the next job that brings files

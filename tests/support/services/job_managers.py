@@ -116,7 +116,7 @@ class JobManagerProcess:
     def kill(self) -> None:
         """SIGKILL; waits until all that it has started is gone as well, which nobody tells it to be."""
         self.signal(signal.SIGKILL)
-        self._process.wait(30)
+        self._process.wait(120)
 
     def close(self) -> None:
         if self._process.poll() is None:

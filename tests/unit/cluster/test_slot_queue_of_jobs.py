@@ -62,5 +62,5 @@ def test_a_job_whose_source_cannot_be_reached_keeps_no_other_from_its_slots(clus
     stuck = cluster.submit(of_unreachable, settings=RESTARTS)
     eventually(lambda: stuck.status.name == "RESTARTING")
     other = cluster.submit(endless)
-    eventually(lambda: is_running(other), timeout=10)
+    eventually(lambda: is_running(other), timeout=120)
     assert stuck.status.name == "RESTARTING"
