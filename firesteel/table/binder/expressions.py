@@ -17,6 +17,8 @@ from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Call, Cast, Expression, Literal
 from firesteel.table.expressions.session import Session
 from firesteel.table.functions.json_functions import is_json
+from firesteel.table.functions.registry import OPERATORS as OPERATOR_FUNCTIONS
+from firesteel.table.functions.registry import find_function, unknown_function
 from firesteel.table.inference.families import is_boolean, is_integer, is_interval, is_null, is_variant
 from firesteel.table.parser import nodes
 from firesteel.table.parser.types import to_logical_type
@@ -167,8 +169,10 @@ class ExpressionBinder:
         symbols = tuple(part.name.upper() for part in node.expressions if isinstance(part, exp.Var))
         if name.startswith("JSON"):
             return self._json_call(node, name)
-        if name in _UNKNOWN_PREDICATES:
-            raise ValidationError(f"No match found for function signature {name}.")
+        if name in _UNKNOWN_PREDICATES or name in OPERATOR_FUNCTIONS:
+            raise unknown_function(name)
+        if node.args.get("niladic") and find_function(name) is None:
+            return self._scope.resolve((str(node.this),))
         if name == "OVERLAPS":
             return overlaps([self._period(node) for node in arguments])
         bound = self._all(arguments)

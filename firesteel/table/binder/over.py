@@ -15,9 +15,11 @@ from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.functions.registry import find_function
 from firesteel.table.functions.signatures import any_nullable
+from firesteel.table.inference.families import is_binary, is_character
 from firesteel.table.plan.nodes import LogicalNode, Project, SortKey, unique_names
 from firesteel.table.plan.over import BoundKind, Frame, Over, OverCall, OverGroup
 from firesteel.table.plan.rewriting import transform
+from firesteel.types.logical import LogicalType, LogicalTypeRoot
 
 __all__ = ["OverBinder", "has_window", "sort_key"]
 
@@ -85,6 +87,8 @@ class OverBinder(QueryExpressionBinder):
             raise ValidationError("Aggregate expressions cannot be nested.")
         arguments = [self.inner.bind(part) for part in parts]
         inferred = definition.signature(arguments, ())
+        if self._session.is_streaming and len(arguments) == 3:
+            _check_default(arguments[0].type, arguments[2].type)
         window = self._window(self._merged(node), name)
         frame = window[2]
         never_empty = (
@@ -180,3 +184,18 @@ class OverBinder(QueryExpressionBinder):
             return InputRef(part.type, index, over.row_type.field_names[index])
 
         return over, [transform(expression, resolved) for expression in expressions]
+
+
+def _check_default(value: LogicalType, default: LogicalType) -> None:
+    """In streams, Flink does not cast the default value of LAG and LEAD."""
+    if _kept_as(value) != _kept_as(default):
+        raise ValidationError(
+            f"Please explicitly cast default value {default.as_summary_string()} to {value.as_summary_string()}."
+        )
+
+
+def _kept_as(type_: LogicalType) -> object:
+    """Types whose values are the same but for their length, precision or scale have the same."""
+    if is_character(type_):
+        return LogicalTypeRoot.VARCHAR
+    return LogicalTypeRoot.VARBINARY if is_binary(type_) else type_.root

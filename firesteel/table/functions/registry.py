@@ -10,7 +10,7 @@ from importlib import import_module
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.functions.definition import FunctionDefinition
 
-__all__ = ["FAMILIES", "find_function", "function", "functions"]
+__all__ = ["FAMILIES", "OPERATORS", "find_function", "function", "functions", "unknown_function"]
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "comparison": ("comparison", "strings.patterns"),
@@ -28,6 +28,17 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "aggregate": ("aggregates",),
 }
 """The families of Flink's documentation, each with the modules that define its functions."""
+
+OPERATORS = frozenset(
+    {
+        *("AND", "OR", "IN", "LIKE", "SIMILAR", "AT", "VARIANT_AT", "||"),
+        *("PLUS", "MINUS", "TIMES", "DIVIDE", "NEGATE", "EQUALS", "NOT_EQUALS"),
+        *("GREATER_THAN", "GREATER_THAN_OR_EQUAL", "LESS_THAN", "LESS_THAN_OR_EQUAL"),
+        *("IS_NULL", "IS_NOT_NULL", "IS_TRUE", "IS_NOT_TRUE", "IS_FALSE", "IS_NOT_FALSE"),
+        *("IS_DISTINCT_FROM", "IS_NOT_DISTINCT_FROM", "IS_JSON"),
+    }
+)
+"""Functions that SQL has an operator for, and no name."""
 
 SPARK_MODULES = ("numbers", "strings", "regexes", "temporal", "collections")
 """The modules with the Spark SQL of functions that is longer than a word."""
@@ -57,7 +68,12 @@ def function(name: str) -> FunctionDefinition:
     """The function of a name in any case."""
     found = find_function(name)
     if found is None:
-        near = get_close_matches(name.upper(), functions(), n=1)
-        hint = f"Did you mean {near[0]}?" if near else None
-        raise ValidationError(f"No match found for function signature {name}.", hint=hint)
+        raise unknown_function(name)
     return found
+
+
+def unknown_function(name: str) -> ValidationError:
+    """The error for a name that no function has."""
+    near = get_close_matches(name.upper(), sorted(functions().keys() - OPERATORS), n=1)
+    hint = f"Did you mean {near[0]}?" if near else None
+    return ValidationError(f"No match found for function signature {name}.", hint=hint)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from firesteel.table.expressions.nodes import Expression
 from firesteel.table.functions.aggregates.body import define
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, Signature
-from firesteel.table.functions.signatures import INTEGER, check_count, mismatch, signature
-from firesteel.table.inference.families import is_integer
+from firesteel.table.functions.signatures import INTEGER, check_count, illegal_null, mismatch, signature
+from firesteel.table.inference.common_type import common_type
+from firesteel.table.inference.families import is_character, is_integer, is_null
 from firesteel.types import logical as t
 
 __all__ = ["RANKING"]
@@ -25,11 +26,21 @@ def _shifted(name: str) -> Signature:
         check_count(name, arguments, 1, 3)
         if len(arguments) > 1 and not is_integer(arguments[1].type):
             raise mismatch(name, arguments, f"'{name}(<ANY>, <INTEGER>, <ANY>)'")
+        if len(arguments) > 2:
+            _check_default(name, arguments)
         types = tuple(argument.type for argument in arguments)
         default = arguments[2].type.nullable if len(arguments) > 2 else True
         return Inferred((*types[:2], *(types[0] for _ in types[2:])), types[0].copy(default))
 
     return infer
+
+
+def _check_default(name: str, arguments: Sequence[Expression]) -> None:
+    value, default = arguments[0].type, arguments[2].type
+    if is_null(default):
+        raise illegal_null()
+    if not is_character(default) and not is_character(value) and common_type([value, default]) is None:
+        raise mismatch(name, arguments, f"'{name}(<ANY>)'")
 
 
 RANKING = (
