@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -16,12 +17,12 @@ from firesteel.table.binder.scope import ScopeColumn
 from firesteel.table.binder.window_functions import WINDOW_FUNCTIONS, bind_window_function
 from firesteel.table.connector.lookups import LookupOptions
 from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef, Literal
+from firesteel.table.expressions.nodes import Expression, InputRef, Literal, walk
 from firesteel.table.parser import nodes
 from firesteel.table.plan.correlates import Unnest, element_columns
 from firesteel.table.plan.joins import HintedJoin
 from firesteel.table.plan.nodes import Filter, Join, JoinKind, LogicalNode, Project, Values
-from firesteel.table.plan.subqueries import LateralJoin
+from firesteel.table.plan.subqueries import LateralJoin, Subquery
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.table.plan.time_joins import TemporalTableJoin
 from firesteel.types.logical import BooleanType, RowType
@@ -209,17 +210,19 @@ class FromClauseBinder:
         keeps_rows = join is not None and join.side == "LEFT"
         if join is not None and join.side not in ("", "LEFT"):
             raise ValidationError(f"A {join.side} JOIN with UNNEST is not supported.", hint="Write CROSS or LEFT JOIN.")
-        result: LogicalNode = Unnest(left.node, collection, elements, with_ordinality, keeps_rows)
+        result = Unnest(left.node, collection, elements, with_ordinality, keeps_rows)
         added = result.row_type.fields[len(left.scope.columns) :]
         columns = [ScopeColumn(own.name, part.type, table) for own, part in zip(elements.fields, added, strict=True)]
         scope = QueryScope((*left.scope.columns, *columns), self._outer, left.scope.merged)
         on = None if join is None else join.args.get("on")
         condition = None if on is None else self._create_binder(scope).bind_condition(on, "ON")
-        if condition is not None and condition != TRUE:
-            if keeps_rows:
-                raise ValidationError("Only ON TRUE is supported for a LEFT JOIN with UNNEST.")
-            result = Filter(result, condition)
-        return FromClause(result, scope)
+        if condition is None or condition == TRUE:
+            return FromClause(result, scope)
+        if not keeps_rows:
+            return FromClause(Filter(result, condition), scope)
+        if any(isinstance(part, Subquery) for part in walk(condition)):
+            raise ValidationError("A subquery in ON of a LEFT JOIN with UNNEST is not supported.")
+        return FromClause(replace(result, condition=condition), scope)
 
     def _using(self, left: FromClause, right: FromClause, join: exp.Join) -> list[str]:
         if join.args.get("method") == "NATURAL":

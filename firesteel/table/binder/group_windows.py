@@ -153,6 +153,9 @@ def _replaced(select: exp.Select, window: nodes.Call) -> exp.Select:
         return node
 
     copy = select.copy()
+    for position, item in enumerate(list(copy.expressions)):
+        if isinstance(item, nodes.Call) and item.function_name in _AUXILIARY:
+            item.replace(exp.alias_(item.copy(), f"EXPR${position}", quoted=True))
     for call in list(copy.find_all(nodes.Call)):
         if call.function_name in _AUXILIARY and _is_own(call, copy):
             call.replace(change(call))

@@ -6,11 +6,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from firesteel.config.option_values import to_duration
+from firesteel.table.binder.places import position_at
 from firesteel.table.connector.lookups import DEFAULT_LOOKUP, LookupOptions
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.hints import Hint
 
-__all__ = ["NO_HINTS", "JoinHints", "uid_of"]
+__all__ = ["NO_HINTS", "JoinHints", "check_names", "uid_of"]
+
+_WITHOUT_EFFECT = ("BROADCAST", "EARLY_FIRE", "MULTI_JOIN", "NEST_LOOP", "SHUFFLE_HASH", "SHUFFLE_MERGE")
+_NAMES = ("LOOKUP", "STATE_TTL", "UID", *_WITHOUT_EFFECT)
+
+
+def check_names(hints: Sequence[Hint], sql: str) -> None:
+    """Raises an error for a hint that does not exist."""
+    for hint in hints:
+        if hint.name not in _NAMES:
+            raise ValidationError(
+                f"There is no hint '{hint.name}'.",
+                position=position_at(hint.offset, sql) if sql else None,
+                hint=f"Hints after SELECT are {', '.join(_NAMES)}; OPTIONS follows the name of a table.",
+            )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.from_clause import FromClause, FromClauseBinder, ResolveTable, renamed
-from firesteel.table.binder.join_hints import JoinHints, uid_of
+from firesteel.table.binder.join_hints import JoinHints, check_names, uid_of
 from firesteel.table.binder.places import place_of
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
@@ -104,6 +104,7 @@ class QueryBinder:
 
     def _select(self, select: exp.Select, order: Sequence[exp.Ordered], outer: QueryScope | None) -> Rows:
         from_ = select.args.get("from_")
+        check_names(hints_of_query(select), self._sql)
         hints = JoinHints.of(hints_of_query(select))
         if from_ is None:
             hints.check(())
@@ -145,6 +146,10 @@ class QueryBinder:
         widths = {len(row) for row in rows}
         if len(widths) != 1:
             raise ValidationError(_INCOMPATIBLE_VALUES)
+        for row, bound in zip(query.expressions, rows, strict=True):
+            for node, value in zip(row.expressions, bound, strict=True):
+                if is_null(value.type):
+                    raise illegal_null().at(place_of(node, self._sql))
         columns = list(zip(*rows, strict=True))
         types = [_common(column, _INCOMPATIBLE_VALUES) for column in columns]
         nullable = [any(value.type.nullable for value in column) for column in columns]

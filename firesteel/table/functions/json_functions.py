@@ -255,16 +255,18 @@ def _serializers(call: Call, session: Session) -> list[Callable[[Any], str]]:
 
 def _json_object(call: Call, session: Session) -> Callable[..., str]:
     absent = "ABSENT" in call.symbols
-    keys = [to_json(key.value) for key in call.arguments[::2] if isinstance(key, Literal)]
-    serializers = _serializers(call, session)[1::2]
+    keys = [key.value for key in call.arguments[::2] if isinstance(key, Literal)]
+    serializers = _serializers(call, session)
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    entries = [(to_json(keys[index]), serializers[2 * index + 1], 2 * index + 1) for index in order]
 
     def make(*values: Any) -> str:
-        parts = [
-            f"{key}:{'null' if value is None else serialize(value)}"
-            for key, serialize, value in zip(keys, serializers, values[1::2], strict=True)
-            if value is not None or not absent
-        ]
-        return f"{{{','.join(parts)}}}"
+        parts = {
+            key: "null" if values[index] is None else serialize(values[index])
+            for key, serialize, index in entries
+            if values[index] is not None or not absent
+        }
+        return f"{{{','.join([f'{key}:{value}' for key, value in parts.items()])}}}"
 
     return make
 
@@ -296,7 +298,7 @@ def _json_string(call: Call, session: Session) -> Callable[[Any], str]:
 
 def _json(text: str) -> str | None:
     try:
-        return to_json(parse_json(text))
+        return to_json(parse_json(text), sorts_keys=True)
     except JsonError as error:
         raise EvaluationError(f"Invalid JSON string in JSON(value) function: {error}") from error
 

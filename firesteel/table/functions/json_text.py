@@ -72,10 +72,9 @@ def _constructed(type_: LogicalType, session: Session) -> Serialize:
             key = text_function(type_.element_type, session)
             return lambda entries: f"{{{','.join([f'{to_json(key(k))}:{v}' for k, v in entries.items()])}}}"
     assert isinstance(type_, FieldsType)
-    names = [to_json(name) for name in type_.field_names]
-    return lambda row: (
-        f"{{{','.join([f'{name}:{part(value)}' for name, part, value in zip(names, parts, row, strict=True)])}}}"
-    )
+    order = sorted(range(len(parts)), key=type_.field_names.__getitem__)
+    fields = [(f"{to_json(type_.field_names[index])}:", parts[index], index) for index in order]
+    return lambda row: f"{{{','.join([f'{name}{part(row[index])}' for name, part, index in fields])}}}"
 
 
 def _or_null(serialize: Serialize) -> Serialize:

@@ -19,7 +19,7 @@ from firesteel.table.inference.families import is_character, is_numeric, is_time
 from firesteel.table.values.date_format import FormatError, Moment, formatter, granularity, parser
 from firesteel.table.values.numbers import wrap
 from firesteel.table.values.temporal_text import parse_date, parse_timestamp, timestamp_text
-from firesteel.table.values.zones import find_zone, to_instant, to_local
+from firesteel.table.values.zones import find_zone, to_instant, to_last_instant, to_local
 from firesteel.types import logical as t
 
 __all__ = ["FUNCTIONS"]
@@ -106,7 +106,7 @@ def _convert_tz(text: str, source: str, target: str) -> str | None:
         local = parser(_DEFAULT_FORMAT, lenient=True)(text).nanos
     except FormatError:
         return None
-    return timestamp_text(to_local(to_instant(local, _zone_or_utc(source)), _zone_or_utc(target)), 0)
+    return timestamp_text(to_local(to_last_instant(local, _zone_or_utc(source)), _zone_or_utc(target)), 0)
 
 
 def _zone_or_utc(name: str) -> dt.tzinfo:
@@ -148,7 +148,7 @@ def _unix_timestamp(call: Call, session: Session) -> Callable[..., int]:
             return _MIN_LONG
         if moment.offset is not None:
             return moment.nanos // _SECOND - moment.offset
-        return to_instant(moment.nanos, zone) // _SECOND
+        return to_last_instant(moment.nanos, zone) // _SECOND
 
     return convert
 

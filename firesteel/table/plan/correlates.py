@@ -54,6 +54,8 @@ class Unnest(SingleInput):
     with_ordinality: bool = False
     keeps_rows: bool = False
     """Whether a row without elements is kept, with nulls."""
+    condition: Expression | None = None
+    """What holds for a row and its element."""
 
     @cached_property
     def _type(self) -> RowType:
@@ -78,4 +80,5 @@ class Unnest(SingleInput):
     def describe(self) -> str:
         kind = "LEFT" if self.keeps_rows else "INNER"
         ordinality = " WITH ORDINALITY" if self.with_ordinality else ""
-        return f"Correlate(joinType=[{kind}], invocation=[UNNEST({self.collection}){ordinality}])"
+        where = "" if self.condition is None else f", where=[{self.condition}]"
+        return f"Correlate(joinType=[{kind}], invocation=[UNNEST({self.collection}){ordinality}]{where})"

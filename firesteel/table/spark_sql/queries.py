@@ -155,6 +155,8 @@ class SparkQueryPrinter:
         is_map = isinstance(type_, MapType)
         if not is_map and (not isinstance(type_, ArrayType) or type_.element_type.children()):
             raise UnsupportedInSparkError(f"UNNEST of {type_.as_summary_string()}")
+        if node.condition is not None:
+            raise UnsupportedInSparkError("LEFT JOIN with UNNEST and a condition")
         collection = self._expression(node.collection, node.input)
         elements = ["$key", "$value"] if is_map else ["$value"]
         texts = [*map(quoted, node.input.row_type.field_names), *map(quoted, elements)]

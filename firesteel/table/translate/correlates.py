@@ -17,6 +17,7 @@ def unnest(node: Unnest, translator: Translator) -> Columns:
         node.collection,
         node.with_ordinality,
         node.keeps_rows,
+        node.condition,
         node.row_type,
         rowtime_of(node.row_type),
         translator.session,

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-__all__ = ["find_zone", "to_instant", "to_local"]
+__all__ = ["find_zone", "to_instant", "to_last_instant", "to_local"]
 
 _SECOND = 1_000_000_000
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - local timestamps have no zone
@@ -64,3 +64,12 @@ def to_instant(nanos: int, zone: dt.tzinfo) -> int:
     offset = local.utcoffset()
     assert offset is not None
     return nanos - int(offset.total_seconds()) * _SECOND
+
+
+def to_last_instant(nanos: int, zone: dt.tzinfo) -> int:
+    """The same, but in an overlap the last point in time, as Java's older calendars have it."""
+    if zone is dt.timezone.utc:
+        return nanos
+    local = (_EPOCH + dt.timedelta(seconds=_representable(nanos // _SECOND))).replace(tzinfo=zone)
+    offsets = [local.replace(fold=fold).utcoffset() for fold in (0, 1)]
+    return nanos - min(int(offset.total_seconds()) for offset in offsets if offset is not None) * _SECOND

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from firesteel.common import Row
+from firesteel.common.errors import JobExecutionError
 from firesteel.table import ExplainDetail, ResultKind, TableEnvironment
 from firesteel.table.catalog import CatalogDatabase
 from firesteel.table.expressions.errors import ValidationError
@@ -143,6 +144,19 @@ def test_explain(table_env: TableEnvironment) -> None:
     assert re.fullmatch(r"\+- TableScan\(table=\[.*, changelogMode=\[I\]\): rowcount = 2", scan)
     with pytest.raises(ValidationError, match="PLAN_ADVICE is not supported"):
         table_env.explain_sql("SELECT 1", ExplainDetail.PLAN_ADVICE)
+
+
+def test_a_modified_column_keeps_its_comment(table_env: TableEnvironment) -> None:
+    table_env.execute_sql("CREATE TABLE m (a INT COMMENT 'x', b INT COMMENT 'y') WITH ('connector' = 'print')")
+    table_env.execute_sql("ALTER TABLE m MODIFY (a BIGINT, b BIGINT COMMENT 'z')")
+    assert [list(row)[-1] for row in table_env.execute_sql("DESCRIBE m").collect()] == ["x", "z"]
+
+
+def test_a_failed_query_has_the_line_of_the_program(table_env: TableEnvironment) -> None:
+    with pytest.raises(JobExecutionError) as failed:
+        list(table_env.execute_sql(f"SELECT i / (i - 1) FROM {VALUES}").collect())
+    assert failed.value.failure is not None
+    assert str(failed.value.failure.defined_at).startswith(__file__)
 
 
 @pytest.mark.parametrize("missing", ["sqlglot", "pyarrow", "numpy"])

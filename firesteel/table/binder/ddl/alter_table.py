@@ -16,7 +16,7 @@ from firesteel.table.expressions.session import Session
 from firesteel.table.names import quoted
 from firesteel.table.parser import nodes, parse_expression
 from firesteel.table.parser.statements import alter
-from firesteel.table.schema import Schema, UnresolvedColumn, UnresolvedComputedColumn
+from firesteel.table.schema import Schema, UnresolvedColumn, UnresolvedComputedColumn, UnresolvedPhysicalColumn
 
 __all__ = ["altered_table"]
 
@@ -131,6 +131,9 @@ class _Changes:
             if column.name not in names:
                 raise ValidationError(f"Column {quoted(column.name)} does not exist in the table.")
             place = names.index(column.name)
+            old = columns[place]
+            if isinstance(column, UnresolvedPhysicalColumn) and isinstance(old, UnresolvedPhysicalColumn):
+                column = replace(column, comment=column.comment or old.comment)
             columns = [each for each in columns if each.name != column.name]
         if item.first:
             place = 0

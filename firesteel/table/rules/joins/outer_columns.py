@@ -74,7 +74,7 @@ def _expressions(node: LogicalNode) -> tuple[Expression, ...]:
         case Values():
             return tuple(value for row in node.rows for value in row)
         case Unnest():
-            return (node.collection,)
+            return (node.collection,) if node.condition is None else (node.collection, node.condition)
     return ()
 
 
@@ -88,5 +88,6 @@ def _changed(node: LogicalNode, change: Change) -> LogicalNode:
             rows = tuple(tuple(transform(value, change) for value in row) for row in node.rows)
             return replace(node, rows=rows)
         case Unnest():
-            return replace(node, collection=transform(node.collection, change))
+            condition = None if node.condition is None else transform(node.condition, change)
+            return replace(node, collection=transform(node.collection, change), condition=condition)
     return node

@@ -40,11 +40,18 @@ def _temporal_join(node: TemporalJoin, needed: frozenset[int]) -> Pruned:
 @prunes(Unnest)
 def _unnest(node: Unnest, needed: frozenset[int]) -> Pruned:
     width = len(node.input.row_type.fields)
-    own = {index for index in needed if index < width}
+    condition = [] if node.condition is None else [node.condition]
+    own = {index for index in (*needed, *inputs_of(condition)) if index < width}
     below, places = prune(node.input, {*own, *inputs_of([node.collection])})
-    pruned = replace(node, input=below, collection=moved_inputs(node.collection, places))
     added = {width + index: len(below.row_type.fields) + index for index in range(len(node.elements.fields))}
-    return pruned, {**places, **added}
+    both = {**places, **added}
+    pruned = replace(
+        node,
+        input=below,
+        collection=moved_inputs(node.collection, places),
+        condition=moved_inputs(condition[0], both) if condition else None,
+    )
+    return pruned, both
 
 
 @prunes(LookupJoin)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from firesteel.table.binder.calls import call
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Call, Case, Expression, InputRef, Literal, walk
+from firesteel.table.plan.correlates import Unnest
 from firesteel.table.plan.joins import TRUE
 from firesteel.table.plan.nodes import (
     Aggregate,
@@ -252,6 +253,8 @@ def _has_outer(node: LogicalNode) -> bool:
             return any(map(is_correlated, node.expressions))
         case Values():
             return any(is_correlated(value) for row in node.rows for value in row)
+        case Unnest():
+            return is_correlated(node.collection) or (node.condition is not None and is_correlated(node.condition))
     return False
 
 
