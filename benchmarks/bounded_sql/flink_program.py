@@ -58,8 +58,12 @@ def measure(jars: str, names: list[str], repeats: int, directories: list[str]) -
     for name in names:
         for directory in measured:
             for _ in range(repeats):
-                found = {"query": name, "data": directory, "seconds": _run(jars, name, directory)}
-                sys.stdout.write(json.dumps(found) + "\n")
+                try:
+                    seconds = _run(jars, name, directory)
+                except Exception as error:  # the other queries are measured all the same
+                    sys.stderr.write(f"{name}: {error}\n")
+                    break
+                sys.stdout.write(json.dumps({"query": name, "data": directory, "seconds": seconds}) + "\n")
                 sys.stdout.flush()
 
 

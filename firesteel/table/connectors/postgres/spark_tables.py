@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from firesteel.common.errors import FiresteelError
-from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect, split_name
+from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect, import_psycopg, split_name
 from firesteel.connectors.postgres.source.enumerator import boundaries
 from firesteel.table.connectors.postgres.conditions import quoted_name
 from firesteel.table.evaluation.spark_text import spark_type
@@ -56,7 +56,8 @@ _IGNORED = {
     "keepalives_count",
     "tcp_user_timeout",
 }
-_TEXTS = (25, 1043)
+_VARCHAR = 1043
+_TEXTS = (25, _VARCHAR)
 _NUMERIC, _DATE, _TIMESTAMP, _TIMESTAMPTZ = 1700, 1082, 1114, 1184
 _SAME: dict[int, type[LogicalType]] = {
     16: t.BooleanType,
@@ -114,16 +115,16 @@ def has_driver(session: Any) -> bool:
 def spark_table(source: JdbcTableSource) -> SparkTable | str:
     """How Spark reads the rows of a table, or why it cannot."""
     options = PostgresConnectionOptions(source.url, source.username, source.password)
-    address = _address(options)
-    if isinstance(address, str):
-        return address
-    url, properties = address
     try:
+        address = _address(options)
+        if isinstance(address, str):
+            return address
         columns, names = _columns(options, source.table, source.type, source.partitions)
     except FiresteelError as error:
-        return str(error)
+        return error.message
     if isinstance(columns, str):
         return columns
+    url, properties = address
     where = f" WHERE {' AND '.join(source.conditions)}" if source.conditions else ""
     limit = "" if source.limit is None else f" LIMIT {source.limit}"
     predicates: list[str] = []
@@ -146,6 +147,7 @@ def spark_table(source: JdbcTableSource) -> SparkTable | str:
 
 def _address(options: PostgresConnectionOptions) -> tuple[str, dict[str, str]] | str:
     """The URL of the driver and its properties."""
+    import_psycopg()
     from psycopg.conninfo import conninfo_to_dict
 
     given: dict[str, Any] = {key: value for key, value in conninfo_to_dict(options.conninfo()).items() if value}
@@ -198,7 +200,10 @@ def _column(name: str, type_: LogicalType, found: Any) -> Column | None:
     """A column whose values both ways of reading give alike."""
     sent, received = quoted_name(name), quoted(name)
     code = found.type_code
-    if code in _TEXTS and type_ == t.VarCharType(nullable=type_.nullable):
+    if code in _TEXTS and isinstance(type_, t.VarCharType):
+        longest = found.display_size if code == _VARCHAR else None
+        if (t.MAX_LENGTH if longest is None else longest) > type_.length:
+            return None
         return Column(name, type_, f'{sent} COLLATE "C" AS {sent}', received)
     if code in _SAME:
         is_same = type_ == _SAME[code](nullable=type_.nullable)
