@@ -137,6 +137,9 @@ not compared yet. Aggregate functions have types and row bodies, those of window
 function has a kernel over Arrow arrays for at least some types; otherwise its row body runs in a loop. "Spark" says
 that it can be printed as Spark SQL for at least some types. The value of an example is that recorded from Flink.
 
+Table functions are those of [windows](windows.md), and `TO_CHANGELOG` and `FROM_CHANGELOG`
+([changelogs as rows](README.md#changelogs-as-rows)).
+
 """
 
 

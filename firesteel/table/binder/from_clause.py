@@ -14,11 +14,13 @@ from firesteel.table.binder.places import place_of
 from firesteel.table.binder.query_expressions import BindQuery, QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
-from firesteel.table.binder.window_functions import WINDOW_FUNCTIONS, bind_window_function
+from firesteel.table.binder.table_functions.changelogs import CHANGELOG_FUNCTIONS, bind_changelog_function
+from firesteel.table.binder.table_functions.windows import WINDOW_FUNCTIONS, bind_window_function
 from firesteel.table.connector.lookups import LookupOptions
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef, Literal, walk
 from firesteel.table.parser import nodes
+from firesteel.table.plan.changelogs import FromChangelog
 from firesteel.table.plan.correlates import Unnest, element_columns
 from firesteel.table.plan.joins import HintedJoin
 from firesteel.table.plan.nodes import Filter, Join, JoinKind, LogicalNode, Project, Values
@@ -32,6 +34,7 @@ __all__ = ["FromClause", "FromClauseBinder"]
 COALESCE = CONDITIONAL["COALESCE"]
 TRUE = Literal(BooleanType(nullable=False), True)
 ONE_ROW = Values(RowType([], nullable=False), ((),))
+TABLE_FUNCTIONS = {*WINDOW_FUNCTIONS, *CHANGELOG_FUNCTIONS}
 ResolveTable = Callable[[Sequence[str], tuple[tuple[str, str], ...]], LogicalNode]
 """The relation of a name in a catalog, with the options of a hint."""
 CreateBinder = Callable[[QueryScope], QueryExpressionBinder]
@@ -104,8 +107,10 @@ class FromClauseBinder:
             return self._named(self._bind_query(node, self._outer), node.args.get("alias"), None)
         if isinstance(node, exp.Lateral) and not isinstance(node.this, nodes.TableFunction):
             return self._named(self._bind_query(node.this, self._outer), node.args.get("alias"), None)
-        if isinstance(node, nodes.TableFunction) and node.this.function_name in WINDOW_FUNCTIONS:
-            return self._named(self._window_function(node.this), node.args.get("alias"), None)
+        if isinstance(node, exp.Lateral) and node.this.this.function_name in CHANGELOG_FUNCTIONS:
+            return self._named(self._table_function(node.this.this), node.args.get("alias"), None)
+        if isinstance(node, nodes.TableFunction) and node.this.function_name in TABLE_FUNCTIONS:
+            return self._named(self._table_function(node.this), node.args.get("alias"), None)
         if isinstance(node, exp.Unnest):
             return self._unnest(node, FromClause(ONE_ROW, QueryScope((), self._outer)), None)
         raise ValidationError(f"{_CLAUSES.get(type(node), type(node).__name__)} in FROM is not supported yet.")
@@ -116,8 +121,11 @@ class FromClauseBinder:
         except ValidationError as error:
             raise error.at(place_of(node, self._sql)) from error.__cause__
 
-    def _window_function(self, call: nodes.Call) -> LogicalNode:
+    def _table_function(self, call: nodes.Call) -> LogicalNode:
         binder = self._create_binder(QueryScope((), None))
+        if call.function_name in CHANGELOG_FUNCTIONS:
+            bound = bind_changelog_function(call, self._argument_table, binder.bind, binder._session.is_streaming)
+            return replace(bound, place=place_of(call, self._sql)) if isinstance(bound, FromChangelog) else bound
         return bind_window_function(call, self._argument_table, binder.bind, binder._session.is_streaming)
 
     def _argument_table(self, node: exp.Expression) -> LogicalNode:

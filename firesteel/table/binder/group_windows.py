@@ -13,7 +13,7 @@ from sqlglot import exp
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
-from firesteel.table.binder.window_functions import PROCTIME_IN_BATCH, interval_millis, with_times
+from firesteel.table.binder.table_functions.windows import PROCTIME_IN_BATCH, interval_millis, with_times
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.parser import nodes

@@ -15,7 +15,7 @@ from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.functions.registry import find_function
 from firesteel.table.functions.signatures import any_nullable
-from firesteel.table.inference.families import is_binary, is_character
+from firesteel.table.inference.families import is_binary, is_bitmap, is_character
 from firesteel.table.plan.nodes import LogicalNode, Project, SortKey, unique_names
 from firesteel.table.plan.over import BoundKind, Frame, Over, OverCall, OverGroup
 from firesteel.table.plan.rewriting import transform
@@ -28,8 +28,12 @@ _OWN_TYPES = RANKS | {"LAG", "LEAD"}
 """Functions whose type says already whether results may be null."""
 
 
-def sort_key(item: exp.Ordered, index: int) -> SortKey:
+def sort_key(item: exp.Ordered, index: int, type_: LogicalType) -> SortKey:
     """The key of an item; without NULLS FIRST or LAST, nulls are less than all values."""
+    if is_bitmap(type_):
+        raise ValidationError(
+            f"Type({type_.as_summary_string()}) is not an orderable data type, it is not supported as a ORDER_BY field."
+        )
     descending, nulls_first = bool(item.args.get("desc")), item.args.get("nulls_first")
     return SortKey(index, descending, descending if nulls_first is None else not nulls_first)
 
@@ -131,8 +135,9 @@ class OverBinder(QueryExpressionBinder):
         items = node.args["order"].expressions if node.args.get("order") is not None else ()
         order = []
         for item in items:
-            key = sort_key(item, 0)
-            order.append((self.inner.bind(item.this), key.descending, key.nulls_last))
+            bound = self.inner.bind(item.this)
+            key = sort_key(item, 0, bound.type)
+            order.append((bound, key.descending, key.nulls_last))
         frame = frame_of(node.args.get("spec"), function, [key for key, *_ in order], self.inner)
         return partition, tuple(order), frame
 

@@ -88,7 +88,7 @@ class QueryBinder:
             index = sort_ordinal(item.this, names)
             if index is None:
                 raise ValidationError("ORDER BY after a set operation can name its columns only.")
-            keys.append(sort_key(item, index))
+            keys.append(sort_key(item, index, node.row_type.fields[index].type))
         return Rows(node, len(names), keys)
 
     def _relation(self, query: exp.Expression, outer: QueryScope | None) -> LogicalNode:

@@ -175,7 +175,7 @@ class SelectBinder:
                 if bound not in columns:
                     columns.append(bound)
                 index = columns.index(bound)
-            keys.append(sort_key(item, index))
+            keys.append(sort_key(item, index, columns[index].type))
         return keys, columns[len(expressions) :]
 
     def _without_aliases(self, node: exp.Expression) -> exp.Expression:

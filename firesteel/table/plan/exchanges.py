@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from firesteel.table.plan.changelogs import ChangelogNormalize, CompactingMaterialize, UpsertMaterialize
 from firesteel.table.plan.joins import KeyedJoin
 from firesteel.table.plan.nodes import Aggregate, LogicalNode
 from firesteel.table.plan.over import Over
 from firesteel.table.plan.ranks import Rank, TemporalSort
-from firesteel.table.plan.upserts import ChangelogNormalize, CompactingMaterialize, UpsertMaterialize
 from firesteel.table.plan.windows import WindowAggregate, WindowRank, WindowTableFunction
 
 __all__ = ["FORWARD", "distributions"]

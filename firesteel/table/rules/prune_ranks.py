@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from firesteel.table.plan.changelogs import ChangelogNormalize, FromChangelog
 from firesteel.table.plan.nodes import LogicalNode, SortKey
 from firesteel.table.plan.over import Over, OverCall, OverGroup
 from firesteel.table.plan.ranks import Rank, TemporalSort
 from firesteel.table.plan.streaming import Calc
-from firesteel.table.plan.upserts import ChangelogNormalize
 from firesteel.table.rules.prune_columns import Places, Pruned, prune, prunes
 from firesteel.table.rules.references import references
 
@@ -82,3 +82,12 @@ def _temporal_sort(node: TemporalSort, needed: frozenset[int]) -> Pruned:
 def _normalize(node: ChangelogNormalize, needed: frozenset[int]) -> Pruned:
     below, places = _narrowed(node.input, {*needed, *node.key})
     return ChangelogNormalize(below, tuple(places[column] for column in node.key)), places
+
+
+@prunes(FromChangelog)
+def _from_changelog(node: FromChangelog, needed: frozenset[int]) -> Pruned:
+    columns = [index for index in range(len(node.input.row_type.fields)) if index != node.column]
+    below, places = prune(node.input, {node.column, *(columns[index] for index in needed)})
+    column = places[node.column]
+    moved = {index: places[old] - (places[old] > column) for index, old in enumerate(columns) if old in places}
+    return replace(node, input=below, column=column), moved

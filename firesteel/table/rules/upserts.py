@@ -19,11 +19,11 @@ from dataclasses import replace
 from firesteel.common.types import RowKind
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.plan.changelogs import ChangelogNormalize, CompactingMaterialize, UpsertMaterialize
 from firesteel.table.plan.nodes import Keys, LogicalNode, TableScan
 from firesteel.table.plan.source_watermarks import SourceWatermark
 from firesteel.table.plan.streaming import Sink, WatermarkAssigner
 from firesteel.table.plan.traits import infer_traits
-from firesteel.table.plan.upserts import ChangelogNormalize, CompactingMaterialize, UpsertMaterialize
 
 __all__ = ["materialize_upserts", "normalize_upserts"]
 

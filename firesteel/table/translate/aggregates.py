@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firesteel.config.table_options import AGG_PHASE_STRATEGY, MINI_BATCH_ENABLED
+from firesteel.config.table_options import AGG_PHASE_STRATEGY
 from firesteel.runtime.operators.columns.calc import CalcSpec
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import InputRef
@@ -34,7 +34,6 @@ def aggregate(node: Aggregate, translator: Translator) -> Columns:
 
 
 def _spec(node: Aggregate, translator: Translator) -> GroupAggregateSpec:
-    configuration = translator.configuration
     below = translator.traits(node.input).mode
     return GroupAggregateSpec(
         node.input.row_type,
@@ -42,7 +41,7 @@ def _spec(node: Aggregate, translator: Translator) -> GroupAggregateSpec:
         node.calls,
         generate_update_before=translator.traits(node).emits_update_before,
         consumes_retractions=not below.is_insert_only,
-        per_row=not configuration.get(MINI_BATCH_ENABLED),
+        per_row=translator.is_per_row(node),
         ttl_ms=translator.state_ttl_ms if node.state_ttl_ms is None else node.state_ttl_ms,
         session=translator.session,
     )

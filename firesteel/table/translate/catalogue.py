@@ -5,6 +5,7 @@ from __future__ import annotations
 from firesteel.table.translate import (
     aggregates,
     basic,
+    changelogs,
     constraints,
     correlates,
     final_rows,
@@ -21,6 +22,7 @@ __all__ = [
     "Translator",
     "aggregates",
     "basic",
+    "changelogs",
     "constraints",
     "correlates",
     "final_rows",

@@ -31,7 +31,7 @@ def over(node: Over, translator: Translator) -> Columns:
     row_type = node.input.row_type
     rowtime = rowtime_of(node.row_type)
     ttl_ms = translator.state_ttl_ms
-    spec = make(group, row_type, node.row_type, rowtime, ttl_ms, translator.session, translator.is_per_row)
+    spec = make(group, row_type, node.row_type, rowtime, ttl_ms, translator.session, translator.is_per_row(node))
     try:
         spec.calls()
     except ValidationError as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from firesteel.table.plan.changelogs import ChangelogNormalize, CompactingMaterialize, UpsertMaterialize
 from firesteel.table.plan.ranks import Rank
 from firesteel.table.plan.replicate import ReplicateRows
 from firesteel.table.plan.time_attributes import is_rowtime
-from firesteel.table.plan.upserts import ChangelogNormalize, CompactingMaterialize, UpsertMaterialize
 from firesteel.table.runtime.operators.ranks.compacting import CompactingMaterializeSpec, WatermarkStampsSpec
 from firesteel.table.runtime.operators.ranks.deduplicate import KeepFirstSpec, KeepLastSpec
 from firesteel.table.runtime.operators.ranks.keep_first_by_time import EarliestRowSpec

@@ -16,6 +16,7 @@ from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.partitioner import KeyGroupPartitioner
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.session import Session
+from firesteel.table.plan.changelogs import ToChangelog
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.streaming import NamedQuery, Sink, uid_below
 from firesteel.table.plan.time_joins import TemporalJoin
@@ -64,6 +65,7 @@ class Translator:
         self._versions = {
             below for node in self._traits if isinstance(node, TemporalJoin) for below in _below(node.right)
         }
+        self._shown = {below for node in self._traits if isinstance(node, ToChangelog) for below in _below(node.input)}
         self._done: dict[LogicalNode, Any] = {}
         self._query_uid: str | None = None
         """The UID hint of the query whose operators are made."""
@@ -114,17 +116,16 @@ class Translator:
         """The changelog of a node."""
         return self._traits[node]
 
-    @property
-    def is_per_row(self) -> bool:
-        """Whether every row is a change of its own: without mini-batches."""
-        return not self.configuration.get(MINI_BATCH_ENABLED)
+    def is_per_row(self, node: LogicalNode) -> bool:
+        """Whether every row is a change of its own for a node: without mini-batches, and below TO_CHANGELOG."""
+        return not self.configuration.get(MINI_BATCH_ENABLED) or node in self._shown
 
     def keeps_changes(self, node: LogicalNode) -> bool:
         """Whether a node emits all changes of a row, not the last of a batch: if asked to, and for temporal joins.
 
         Each change is a version of the row, which rows of its time are joined with.
         """
-        return self.is_per_row or node in self._versions
+        return self.is_per_row(node) or node in self._versions
 
     @property
     def state_ttl_ms(self) -> int:

@@ -102,7 +102,7 @@ def _emitting(
         node.time,
         retracts,
         translator.traits(node).emits_update_before,
-        translator.is_per_row,
+        translator.is_per_row(node),
         translator.session,
         rowtime_of(node.row_type),
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from firesteel.table.binder.ddl.show_create import create_catalog_text, create_table_text, create_view_text
+from firesteel.table.binder.table_functions.changelogs import CHANGELOG_FUNCTIONS
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.objects import TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
@@ -107,7 +108,7 @@ def list_user_functions(session: TableSession) -> list[str]:
 def list_functions(session: TableSession) -> list[str]:
     """All functions: built-in ones and those of the program."""
     built_in = {name.lower() for name in functions() if name.replace("_", "").isalnum()}
-    return sorted({*built_in, *list_user_functions(session)})
+    return sorted({*built_in, *map(str.lower, CHANGELOG_FUNCTIONS), *list_user_functions(session)})
 
 
 def _matching(names: Iterable[str], like: utility.LikePattern | None) -> list[str]:

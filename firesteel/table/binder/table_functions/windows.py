@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from firesteel.table.binder.calls import call as call_of
 from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef, Literal
+from firesteel.table.expressions.nodes import Call, Expression, InputRef, Literal
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import Filter, LogicalNode
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
@@ -21,6 +20,7 @@ from firesteel.table.plan.window_kinds import (
 )
 from firesteel.table.plan.windows import WindowTableFunction
 from firesteel.types.logical import (
+    BooleanType,
     DayTimeIntervalType,
     LocalZonedTimestampType,
     RowField,
@@ -88,7 +88,8 @@ def with_times(node: LogicalNode, time: int) -> LogicalNode:
     column = node.row_type.fields[time]
     if not column.type.nullable:
         return node
-    return Filter(node, call_of("IS_NOT_NULL", [InputRef(column.type, time, column.name)]))
+    has_time = Call(BooleanType(nullable=False), "IS_NOT_NULL", (InputRef(column.type, time, column.name),))
+    return Filter(node, has_time)
 
 
 def _arguments(name: str, call: nodes.Call) -> dict[str, exp.Expression]:
