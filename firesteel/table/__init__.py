@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from firesteel.table.changelog_mode import ChangelogMode
     from firesteel.table.environment_settings import EnvironmentSettings
     from firesteel.table.explain_detail import ExplainDetail
+    from firesteel.table.expression import Expression
     from firesteel.table.result_kind import ResultKind
     from firesteel.table.schema import Schema
     from firesteel.table.statement_set import StatementSet
-    from firesteel.table.table import Table
+    from firesteel.table.table import GroupedTable, GroupWindowedTable, OverWindowedTable, Table, WindowGroupedTable
     from firesteel.table.table_config import TableConfig
     from firesteel.table.table_descriptor import FormatDescriptor, TableDescriptor
     from firesteel.table.table_environment import StreamTableEnvironment, TableEnvironment
@@ -27,7 +28,11 @@ __all__ = [
     "DataTypes",
     "EnvironmentSettings",
     "ExplainDetail",
+    "Expression",
     "FormatDescriptor",
+    "GroupWindowedTable",
+    "GroupedTable",
+    "OverWindowedTable",
     "ResultKind",
     "Row",
     "RowKind",
@@ -40,13 +45,18 @@ __all__ = [
     "TableEnvironment",
     "TableResult",
     "TableSchema",
+    "WindowGroupedTable",
 ]
 
 _MODULES = {
     "ChangelogMode": "firesteel.table.changelog_mode",
     "EnvironmentSettings": "firesteel.table.environment_settings",
     "ExplainDetail": "firesteel.table.explain_detail",
+    "Expression": "firesteel.table.expression",
     "FormatDescriptor": "firesteel.table.table_descriptor",
+    "GroupWindowedTable": "firesteel.table.table",
+    "GroupedTable": "firesteel.table.table",
+    "OverWindowedTable": "firesteel.table.table",
     "ResultKind": "firesteel.table.result_kind",
     "Row": "firesteel.common.types",
     "RowKind": "firesteel.common.types",
@@ -59,6 +69,7 @@ _MODULES = {
     "TableEnvironment": "firesteel.table.table_environment",
     "TableResult": "firesteel.table.table_result",
     "TableSchema": "firesteel.table.table_schema",
+    "WindowGroupedTable": "firesteel.table.table",
 }
 """Where names are that are imported when they are used: planners are not needed by those who declare types."""
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from firesteel.table.binder import literals
-from firesteel.table.binder.calls import call, case_of
+from firesteel.table.binder.calls import call, case_of, cast_to
 from firesteel.table.binder.conditional import CONDITIONAL, overlaps
 from firesteel.table.binder.places import place_of
 from firesteel.table.binder.scope import Scope, field_of, item_of
@@ -19,7 +19,7 @@ from firesteel.table.expressions.session import Session
 from firesteel.table.functions.json_functions import is_json
 from firesteel.table.functions.registry import OPERATORS as OPERATOR_FUNCTIONS
 from firesteel.table.functions.registry import find_function, unknown_function
-from firesteel.table.inference.families import is_boolean, is_integer, is_interval, is_null, is_variant
+from firesteel.table.inference.families import is_boolean, is_character, is_integer, is_interval, is_null, is_variant
 from firesteel.table.parser import nodes
 from firesteel.table.parser.types import to_logical_type
 from firesteel.types import logical as t
@@ -67,6 +67,7 @@ class ExpressionBinder:
             nodes.TemporalLiteral: self._temporal_literal,
             exp.Interval: self._interval,
             nodes.Call: self._call,
+            nodes.Plus: self._plus,
             exp.Cast: self._cast,
             exp.TryCast: self._cast,
             exp.Case: self._case,
@@ -181,6 +182,12 @@ class ExpressionBinder:
             return conditional(bound)
         return call(name, bound, symbols)
 
+    def _plus(self, node: nodes.Plus) -> Expression:
+        operands = self._all([node.this, node.expression])
+        if is_character(operands[0].type):
+            return call("||", [cast_to(operand, t.VarCharType()) for operand in operands])
+        return call("PLUS", operands)
+
     def _period(self, node: exp.Expression) -> tuple[Expression, ...]:
         return tuple(self._all(node.expressions)) if isinstance(node, exp.Tuple) else (self.bind(node),)
 
@@ -191,7 +198,7 @@ class ExpressionBinder:
             arguments.extend([part.this, part.expression] if isinstance(part, exp.JSONKeyValue) else [part])
         symbols: list[str] = []
         if returning := node.args.get("returning"):
-            symbols.append(f"RETURNING {to_logical_type(returning.this, self._sql).as_summary_string()}")
+            symbols.append(f"RETURNING {self._type(returning).as_summary_string()}")
         if wrapper := node.args.get("wrapper"):
             symbols.append(f"WRAPPER {wrapper}")
         for clause in ("on_empty", "on_error"):
@@ -207,9 +214,14 @@ class ExpressionBinder:
             symbols.append(f"JSON {' '.join(map(str, nested))}")
         return call(name, bound, tuple(symbols))
 
+    def _type(self, node: nodes.TypeName) -> t.LogicalType:
+        """A type as written, or one that the Table API has given."""
+        named = node.this
+        return named if isinstance(named, t.LogicalType) else to_logical_type(named, self._sql)
+
     def _cast(self, node: exp.Cast) -> Expression:
         operand = self.bind(node.this)
-        type_ = to_logical_type(node.args["to"].this, self._sql)
+        type_ = self._type(node.args["to"])
         safe = isinstance(node, exp.TryCast)
         if not supports_cast(operand.type, type_):
             raise ValidationError(

@@ -103,6 +103,8 @@ class FromClauseBinder:
         if isinstance(node, exp.Table):
             path = [part.name for part in node.parts]
             return self._named(self._found(node, path), node.args.get("alias"), path[-1])
+        if isinstance(node, nodes.BoundRelation):
+            return self._named(node.this, None, None)
         if isinstance(node, exp.Subquery):
             return self._named(self._bind_query(node, self._outer), node.args.get("alias"), None)
         if isinstance(node, exp.Lateral) and not isinstance(node.this, nodes.TableFunction):

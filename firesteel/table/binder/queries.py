@@ -98,6 +98,9 @@ class QueryBinder:
             return self._set_operation(query, outer)
         if isinstance(query, exp.Values):
             return self._values(query, outer)
+        if isinstance(query, nodes.BoundRelation):
+            relation: LogicalNode = query.this
+            return relation
         if isinstance(query, nodes.ExplicitTable):
             return self._resolve([part.name for part in query.this.parts], ())
         raise ValidationError(f"{type(query).__name__} is not a query.")

@@ -34,6 +34,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 __all__ = [
+    "BoundRelation",
     "Call",
     "DefaultValue",
     "ExplicitTable",
@@ -46,6 +47,7 @@ __all__ = [
     "ModelArgument",
     "MultisetConstructor",
     "PatternText",
+    "Plus",
     "SubqueryConstructor",
     "Subset",
     "TableArgument",
@@ -53,6 +55,7 @@ __all__ = [
     "TemporalLiteral",
     "TypeName",
     "Unknown",
+    "WindowProperty",
     "column_path",
     "offset_of",
     "text_of",
@@ -171,6 +174,24 @@ class ExplicitTable(exp.Expression):
         "limit": False,
         "offset": False,
     }
+
+
+class BoundRelation(exp.Expression):
+    """A relation that is bound already; ``this`` is a node of a plan. The Table API makes it, no text does."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class Plus(exp.Expression, exp.Condition):
+    """``a + b`` of the Table API, which joins strings too."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class WindowProperty(exp.Expression, exp.Condition):
+    """START, END, ROWTIME or PROCTIME (``name``) of the window whose alias is ``this``, in the Table API."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "name": True}
 
 
 class JoinTree(exp.Expression):

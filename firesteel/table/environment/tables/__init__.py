@@ -1,0 +1,1 @@
+"""The Table API: tables and the steps between them."""
