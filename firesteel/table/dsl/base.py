@@ -17,7 +17,7 @@ from firesteel.types.logical import DecimalType, DoubleType, LogicalType
 if TYPE_CHECKING:
     from firesteel.table.expression import Expression
 
-__all__ = ["ExpressionBase", "cast_node", "column_node", "node_of"]
+__all__ = ["ExpressionBase", "cast_node", "column_node", "node_of", "ordered_node"]
 
 T = TypeVar("T")
 
@@ -116,3 +116,8 @@ def column_node(name: str) -> exp.Expression:
     if name == "*":
         return exp.Star()
     return exp.Column(this=exp.to_identifier(name, quoted=True))
+
+
+def ordered_node(key: exp.Expression, descending: bool = False) -> exp.Expression:
+    """A key of an order. Null is greater than all values in the Table API, and less in SQL."""
+    return exp.Ordered(this=key, desc=descending, nulls_first=descending)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from firesteel.table.dsl.base import ExpressionBase, cast_node, node_of
+from firesteel.table.dsl.base import ExpressionBase, cast_node, node_of, ordered_node
 from firesteel.table.parser import nodes
 
 if TYPE_CHECKING:
@@ -187,10 +187,10 @@ class OperatorExpressions(ExpressionBase[Any]):
 
     @property
     def asc(self) -> Expression[Any]:
-        """In ``order_by``: from the smallest to the largest value."""
-        return self._of(exp.Ordered(this=self._copy(), desc=False))
+        """In ``order_by``: from the smallest to the largest value, nulls last."""
+        return self._of(ordered_node(self._copy(), descending=False))
 
     @property
     def desc(self) -> Expression[Any]:
-        """In ``order_by``: from the largest to the smallest value."""
-        return self._of(exp.Ordered(this=self._copy(), desc=True))
+        """In ``order_by``: from the largest to the smallest value, nulls first."""
+        return self._of(ordered_node(self._copy(), descending=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlglot import exp
 
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
-from firesteel.table.dsl.base import column_node
+from firesteel.table.dsl.base import column_node, ordered_node
 from firesteel.table.environment.planning.inserts import sink_of
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import dataframe_of, execute_inserts, execute_query, schema_of
@@ -144,10 +144,7 @@ class Table:
 
     def order_by(self, *fields: Expression[Any]) -> Table:
         """The rows in an order; in a stream, it needs a time attribute or ``fetch``."""
-        keys = [
-            node if isinstance(node, exp.Ordered) else exp.Ordered(this=node, desc=False)
-            for node in nodes_of(fields, "order_by")
-        ]
+        keys = [node if isinstance(node, exp.Ordered) else ordered_node(node) for node in nodes_of(fields, "order_by")]
         return self._in_order(_Sorted(self._plan, tuple(keys)))
 
     def offset(self, offset: int) -> Table:

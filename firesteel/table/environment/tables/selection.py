@@ -32,20 +32,18 @@ def nodes_of(expressions: Iterable[Any], method: str) -> list[exp.Expression]:
 def named(items: Sequence[exp.Expression], columns: Sequence[str], type_of: TypeOf) -> list[exp.Expression]:
     """The items as columns with names: an expression without one is ``_c`` and its number, as in Flink."""
     result: list[exp.Expression] = []
-    aggregates = 0
+    aggregates: list[exp.Expression] = []
     for item in _expanded(items, columns, type_of):
+        aggregates += [call for call in _aggregates(item) if call not in aggregates]
         if isinstance(item, exp.Alias):
             result.append(item)
             continue
-        path = nodes.column_path(item)
-        if path is not None:
-            name = path[-1] if len(path) == 1 else "$".join(path)
-        elif _is_aggregate(item):
-            name, aggregates = f"EXPR${aggregates}", aggregates + 1
-        elif isinstance(item, exp.Cast) and not isinstance(item, exp.TryCast) and nodes.column_path(item.this):
-            name = f"{item.this.name}-{item.args['to'].this.copy().as_summary_string()}"
-        else:
-            name = f"_c{len(result)}"
+        known = _own_name(item, aggregates)
+        if known is None and isinstance(item, exp.Cast) and not isinstance(item, exp.TryCast):
+            operand = _own_name(item.this, aggregates)
+            type_ = item.args["to"].this
+            known = operand and f"{operand}-{type_.copy().as_summary_string()}"
+        name = known or f"_c{len(result)}"
         result.append(exp.Alias(this=item, alias=exp.to_identifier(name, quoted=True)))
     names = [item.alias for item in result]
     for name in names:
@@ -70,11 +68,23 @@ def without_alias(item: exp.Expression) -> exp.Expression:
     return item.this if isinstance(item, exp.Alias) else item
 
 
-def _is_aggregate(item: exp.Expression) -> bool:
-    """Whether an item is a property of a window, or a call of an aggregate function and no more."""
+def _own_name(item: exp.Expression, aggregates: Sequence[exp.Expression]) -> str | None:
+    """The name of a column, a field or an aggregate; None for other expressions."""
+    path = nodes.column_path(item)
+    if path is not None:
+        return "$".join(path)
+    return f"EXPR${aggregates.index(item)}" if item in aggregates else None
+
+
+def _aggregates(item: exp.Expression) -> list[exp.Expression]:
+    """The calls of aggregate functions in an item, and the properties of windows."""
+    if isinstance(item, exp.Window):
+        return []
     if isinstance(item, nodes.WindowProperty):
-        return True
-    return isinstance(item, nodes.Call) and has_aggregate(item) and not any(map(has_aggregate, item.expressions))
+        return [item]
+    if isinstance(item, nodes.Call) and has_aggregate(item) and not any(map(has_aggregate, item.expressions)):
+        return [item]
+    return [call for part in item.iter_expressions() for call in _aggregates(part)]
 
 
 def _expanded(items: Sequence[exp.Expression], columns: Sequence[str], type_of: TypeOf) -> Iterator[exp.Expression]:

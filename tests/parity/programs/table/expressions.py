@@ -67,16 +67,17 @@ rows = [
 table = table_env.from_elements(rows, DataTypes.ROW(fields))
 
 
+shown = []
+
+
 def show(name, *expressions):
-    named = [expression.alias(f"c{index}") for index, expression in enumerate(expressions)]
-    for found in table.select(*named).execute().collect():
-        print(name, found)
+    shown.extend((f"{name} {index}", expression) for index, expression in enumerate(expressions))
 
 
 i, n, x, d, s, b, a, j = (col(field.name) for field in fields)
 show("arithmetic", i + 1, 1 + i, i - 2, 10 - i, i * 3, i / 2, 7 / lit(2), i % 3, i**2, 2**i, -i, negative(n), abs(i))
 show("types", i + n, i + x, i + d, d * d, d / 3, n / 3, x / 3, lit(1.5) + 1, lit(2**40), lit(True), lit("abc"))
-show("strings", s + "!", "<" + s, s + i, lit("n=") + n)
+show("strings", s + "!", "<" + s.if_null("-"), s + i, lit("n=") + n.if_null(0))
 show("numbers", x.abs, x.exp, (x * x).sqrt, x.sign, x.round(1), d.truncate(1), x.floor(), x.ceil(), d.floor(), i.sin)
 show(
     "logs", (x * x).ln, (x * x).log10, (x * x).log2, (x * x).log(), log(x * x, 2), lit(8).log(2), pi(), e(), atan2(x, 2)
@@ -203,6 +204,12 @@ show(
     from_unixtime(44),
     convert_tz("1970-01-01 00:00:00", "UTC", "America/Los_Angeles"),
 )
+for start in range(0, len(shown), 60):
+    part = shown[start : start + 60]
+    named = [expression.alias(name) for name, expression in part]
+    for number, found in enumerate(table.select(*named).execute().collect()):
+        for (name, _), value in zip(part, found):
+            print(name, number, repr(value))
 print(table.select(with_columns(range_("i", "x")), with_columns(range_(5, 6))).get_schema().get_field_names())
 print(table.select(without_columns(col("i"), range_("x", "j"))).get_schema().get_field_names())
 print(

@@ -1,5 +1,6 @@
 """Tables of tables: selections, groups, joins, unions and order."""
 
+from pyflink.common import RowKind
 from pyflink.table import DataTypes, EnvironmentSettings, TableEnvironment
 from pyflink.table.expressions import col, lit
 
@@ -24,7 +25,7 @@ def show(name, table):
     print(name, table.get_schema().get_field_names())
     kept = {}
     for row in table.execute().collect():
-        sign = 1 if str(row.get_row_kind()) in ("RowKind.INSERT", "RowKind.UPDATE_AFTER") else -1
+        sign = 1 if row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER) else -1
         text = str(list(row))
         kept[text] = kept.get(text, 0) + sign
     for text, count in kept.items():
