@@ -96,6 +96,7 @@ ORDERS = {
         "connectors/kafka",
         "connectors/postgres",
         "translate",
+        "dsl",
         "environment/planning",
         "environment/results",
         "environment/statements",
@@ -118,6 +119,8 @@ UPWARD = {
     # the order of all rules
     ("table/rules/optimizer.py", "table/rules/windows"),
     # PyFlink's names of modules
+    ("table/expression.py", "table/dsl"),
+    ("table/window.py", "table/dsl"),
     ("table/statement_set.py", "table/environment"),
     ("table/table.py", "table/environment"),
     ("table/table_environment.py", "table/environment"),

@@ -11,7 +11,7 @@ from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
 
 if TYPE_CHECKING:
-    from firesteel.table.expression import Expression
+    from firesteel.table.dsl.expression import Expression
 
 __all__ = ["AggregateExpressions"]
 

@@ -15,7 +15,7 @@ from firesteel.table.parser import nodes
 from firesteel.types.logical import DecimalType, DoubleType, LogicalType
 
 if TYPE_CHECKING:
-    from firesteel.table.expression import Expression
+    from firesteel.table.dsl.expression import Expression
 
 __all__ = ["ExpressionBase", "cast_node", "column_node", "node_of", "ordered_node"]
 

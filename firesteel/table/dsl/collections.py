@@ -9,7 +9,7 @@ from sqlglot import exp
 from firesteel.table.dsl.base import ExpressionBase, node_of
 
 if TYPE_CHECKING:
-    from firesteel.table.expression import Expression
+    from firesteel.table.dsl.expression import Expression
 
 __all__ = ["CollectionExpressions"]
 

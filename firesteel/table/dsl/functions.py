@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from firesteel.table.dsl.base import cast_node, column_node, node_of
-from firesteel.table.expression import Expression, JsonOnNull, TimePointUnit
+from firesteel.table.dsl.expression import Expression, JsonOnNull, TimePointUnit
 from firesteel.table.parser import nodes, parse_expression
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from firesteel.table.parser import nodes
 from firesteel.types.logical import VarCharType
 
 if TYPE_CHECKING:
+    from firesteel.table.dsl.expression import Expression
     from firesteel.table.dsl.units import JsonExistsOnError, JsonType
-    from firesteel.table.expression import Expression
     from firesteel.types.logical import LogicalType
 
 __all__ = ["JsonExpressions"]

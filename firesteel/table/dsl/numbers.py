@@ -8,7 +8,7 @@ from firesteel.table.dsl.base import ExpressionBase, node_of
 from firesteel.table.parser import nodes
 
 if TYPE_CHECKING:
-    from firesteel.table.expression import Expression
+    from firesteel.table.dsl.expression import Expression
 
 __all__ = ["NumberExpressions"]
 

@@ -10,7 +10,7 @@ from firesteel.table.dsl.base import ExpressionBase, cast_node, node_of, ordered
 from firesteel.table.parser import nodes
 
 if TYPE_CHECKING:
-    from firesteel.table.expression import Expression
+    from firesteel.table.dsl.expression import Expression
     from firesteel.types.logical import LogicalType
 
 __all__ = ["OperatorExpressions"]

@@ -13,8 +13,8 @@ from firesteel.table.parser import nodes
 from firesteel.types.logical import DateType, TimestampType, TimeType
 
 if TYPE_CHECKING:
+    from firesteel.table.dsl.expression import Expression
     from firesteel.table.dsl.units import TimeIntervalUnit
-    from firesteel.table.expression import Expression
 
 __all__ = ["TemporalExpressions"]
 

@@ -9,20 +9,20 @@ from sqlglot import exp
 
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.dsl.base import column_node, ordered_node
+from firesteel.table.dsl.expression import Expression
+from firesteel.table.dsl.windows import GroupWindow, OverWindow
+from firesteel.table.environment.grouped_tables import GroupedTable, GroupWindowedTable, OverWindowedTable
 from firesteel.table.environment.planning.inserts import sink_of
+from firesteel.table.environment.planning.selection import named, nodes_of, only_names
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import dataframe_of, execute_inserts, execute_query, schema_of
 from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.statements.explain import explain_plans
-from firesteel.table.environment.tables.grouped import GroupedTable, GroupWindowedTable, OverWindowedTable
-from firesteel.table.environment.tables.selection import named, nodes_of, only_names
 from firesteel.table.explain_detail import ExplainDetail
-from firesteel.table.expression import Expression
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.table_schema import TableSchema
-from firesteel.table.window import GroupWindow, OverWindow
 from firesteel.types.logical import LogicalType
 
 if TYPE_CHECKING:

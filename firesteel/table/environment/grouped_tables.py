@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from firesteel.table.environment.tables.selection import nodes_of, only_names, without_alias
+from firesteel.table.dsl.windows import GroupWindow, OverWindow
+from firesteel.table.environment.planning.selection import nodes_of, only_names, without_alias
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
-from firesteel.table.window import GroupWindow, OverWindow
 
 if TYPE_CHECKING:
     from firesteel.table.environment.table import Table

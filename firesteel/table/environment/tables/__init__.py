@@ -1,1 +1,0 @@
-"""The Table API: tables and the steps between them."""
