@@ -15,7 +15,7 @@ from firesteel.common.types import RowKind
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.table.connectors.in_memory import batch_of
 from firesteel.table.evaluation.row_codegen import compile_row
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.expressions.errors import EvaluationError, ValidationError
 from firesteel.table.expressions.session import Session
 from firesteel.table.parser import SqlParserException
 from firesteel.table.plan.nodes import Aggregate, Project, walk
@@ -117,7 +117,7 @@ def problem(entry: Recorded) -> str | None:
 def problem_or_overflow(entry: Recorded) -> str | None:
     try:
         return problem(entry)
-    except OverflowError as error:
+    except EvaluationError as error:
         return str(error)
 
 
