@@ -42,6 +42,12 @@ def test_rows_are_collected(table_env: TableEnvironment) -> None:
         assert list(rows) == [Row("a", None), Row("bbbb", 3)]
 
 
+def test_rows_are_collected_without_chains(table_env: TableEnvironment) -> None:
+    table_env.get_config().set("pipeline.operator-chaining.enabled", "false")
+    with table_env.execute_sql(f"SELECT s, n FROM {VALUES}").collect() as rows:
+        assert list(rows) == [Row("a", None), Row("bbbb", 3)]
+
+
 def test_rows_in_rows_have_positions_as_in_pyflink(table_env: TableEnvironment) -> None:
     query = "SELECT ROW(ROW(1, TIMESTAMP '2020-01-01 10:11:12'), ARRAY['x']), MAP['k', ROW(TRUE)], ARRAY[ROW(1)]"
     with table_env.execute_sql(query).collect() as rows:

@@ -25,7 +25,7 @@ from firesteel.table.plan.streaming import FinalRows as FinalRowsNode
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.rules.bounded_sort import bounded_sorts
 from firesteel.table.rules.optimizer import optimize, optimize_all
-from firesteel.table.runtime.operators.collect import CollectColumnsSpec
+from firesteel.table.runtime.operators.collect import CollectColumnsSpec, CollectedColumns
 from firesteel.table.spark_sql.queries import UnsupportedInSparkError
 from firesteel.table.translate.catalogue import Translator
 from firesteel.types.logical import BigIntType
@@ -59,8 +59,9 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
         translator = _translator(session, [root])
         stream = translator.translate(root)
         _choose_runtime_mode(session, translator)
-        results = stream.execute_and_collect("collect")
-        client = results._job_client
+        collected = stream.execute_and_collect("collect")
+        client = collected._job_client
+        results = CollectedColumns(collected)
         is_final = session.is_streaming or translator.traits(root.inputs()[0]).mode.is_insert_only
         rows = ResultRows(results if is_final else FinalRows(results, plan.row_type))
     return TableResult(
