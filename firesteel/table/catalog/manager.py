@@ -186,11 +186,19 @@ class CatalogManager:
     def list_tables(self, catalog: str, database: str, kind: TableKind | None = None) -> list[str]:
         """The names of all tables and views, temporary ones included, or of those of a kind."""
         known = self.get_catalog(catalog)
-        names = set(self.temporary_tables.names(catalog, database))
+        kept = self.temporary_tables
+        temporary = (ObjectIdentifier(catalog, database, name) for name in kept.names(catalog, database))
+        kinds = {found.object_name: kept.by_name[found].kind for found in temporary}
+        names = {name for name, found in kinds.items() if kind in (None, found)}
         if known.database_exists(database):
-            names.update(known.list_tables(database))
-        found = (self.find_table(ObjectIdentifier(catalog, database, name)) for name in sorted(names))
-        return [item.identifier.object_name for item in found if item and kind in (None, item.table.kind)]
+            # by their names alone: a table of a catalog may have columns that cannot be read
+            stored = {
+                None: known.list_tables,
+                TableKind.VIEW: known.list_views,
+                TableKind.MATERIALIZED_TABLE: known.list_materialized_tables,
+            }[kind]
+            names.update(name for name in stored(database) if name not in kinds)
+        return sorted(names)
 
     def create_table(
         self,

@@ -78,6 +78,7 @@ def test_tables_of_a_server(tables, environment):
 def test_what_is_refused(tables, environment):
     tables.run("CREATE TABLE odd (id integer, point point)")
     create(environment, tables.server.port)
+    assert Row(f"{tables.schema}.odd") in rows(environment, "SHOW TABLES IN pg.postgres")
     with pytest.raises(Exception, match="Doesn't support Postgres type 'point' yet"):
         rows(environment, f"SELECT * FROM pg.postgres.`{tables.schema}.odd`")
     with pytest.raises(ValidationError, match="not found"):
