@@ -10,6 +10,8 @@ __all__ = [
     "ALLOW_LATENESS",
     "ASYNC_LOOKUP_BUFFER_CAPACITY",
     "ASYNC_LOOKUP_TIMEOUT",
+    "DISTINCT_AGG_SPLIT_BUCKET_NUM",
+    "DISTINCT_AGG_SPLIT_ENABLED",
     "EARLY_FIRE_DELAY",
     "EARLY_FIRE_ENABLED",
     "IDLE_STATE_RETENTION",
@@ -33,6 +35,24 @@ AGG_PHASE_STRATEGY = (
     .with_description(
         "Whether aggregates have a local phase before the exchange by key. AUTO: if the functions can be merged, "
         "mini-batches are enabled, and there is more than one subtask."
+    )
+)
+DISTINCT_AGG_SPLIT_ENABLED = (
+    _key("table.optimizer.distinct-agg.split.enabled")
+    .boolean_type()
+    .default_value(False)
+    .with_description(
+        "Whether aggregates with DISTINCT are computed in two steps in streaming queries: the values of a group in "
+        "buckets, then the results of the buckets. It spreads a group with many distinct values over the subtasks."
+    )
+)
+DISTINCT_AGG_SPLIT_BUCKET_NUM = (
+    _key("table.optimizer.distinct-agg.split.bucket-num")
+    .int_type()
+    .default_value(1024)
+    .with_description(
+        "Buckets of a group when distinct aggregates are split. The bucket of a value is its hash modulo this number; "
+        "state of another number of buckets is not restored."
     )
 )
 ASYNC_LOOKUP_BUFFER_CAPACITY = (

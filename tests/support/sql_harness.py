@@ -20,6 +20,7 @@ from firesteel.table.connectors.in_memory import batch_of
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.rules.optimizer import optimize
+from firesteel.table.rules.options import OptimizerOptions
 from firesteel.table.translate.basic import rowtime_of
 from firesteel.table.translate.catalogue import Translator
 from firesteel.testing.clock import FakeClock
@@ -155,7 +156,7 @@ class QueryHarness:
         settings = Configuration()
         for key, value in (configuration or {}).items():
             settings.set_string(key, value)
-        self.plan = self._optimized(QueryBinder(self._resolve, sql).bind(parse_query(sql)))
+        self.plan = self._optimized(QueryBinder(self._resolve, sql).bind(parse_query(sql)), OptimizerOptions.of(settings))
         self.clock = clock or FakeClock()
         translator = _HarnessTranslator(self.plan, settings, self.clock)
         self._operators = translator.operators
@@ -163,8 +164,8 @@ class QueryHarness:
         self._changes: list[Change] = []
         translator.translate(self.plan).readers.append((self._keep, lambda _: None))
 
-    def _optimized(self, query: LogicalNode) -> LogicalNode:
-        return optimize(query)
+    def _optimized(self, query: LogicalNode, options: OptimizerOptions) -> LogicalNode:
+        return optimize(query, options)
 
     def _resolve(self, path: Sequence[str], options: tuple[tuple[str, str], ...]) -> LogicalNode:
         table = self._tables[path[-1]]

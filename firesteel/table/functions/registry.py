@@ -64,9 +64,15 @@ def find_function(name: str) -> FunctionDefinition | None:
     return functions().get(name.upper())
 
 
+@lru_cache(maxsize=1)
+def _internal_functions() -> dict[str, FunctionDefinition]:
+    """Those that plans call and queries do not."""
+    return {found.name: found for found in import_module("firesteel.table.functions.buckets").FUNCTIONS}
+
+
 def function(name: str) -> FunctionDefinition:
     """The function of a name in any case."""
-    found = find_function(name)
+    found = find_function(name) or _internal_functions().get(name)
     if found is None:
         raise unknown_function(name)
     return found

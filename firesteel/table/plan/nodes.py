@@ -291,6 +291,16 @@ class AggregateCall:
 
 
 @dataclass(frozen=True)
+class DistinctSplit:
+    """A part of an aggregate whose distinct values are split into buckets."""
+
+    phase: str
+    """PARTIAL for that of the buckets, FINAL for that of the groups."""
+    buckets: int
+    """State of values in so many buckets is of no use to another number of them."""
+
+
+@dataclass(frozen=True)
 class Aggregate(SingleInput):
     """Groups of rows: the columns by which they are grouped, then the results of aggregate functions.
 
@@ -302,6 +312,8 @@ class Aggregate(SingleInput):
     grouping_sets: tuple[tuple[int, ...], ...] | None = None
     state_ttl_ms: int | None = None
     """How long groups are kept after their last change, if a STATE_TTL hint says so."""
+    split: DistinctSplit | None = None
+    """Which part of an aggregate it is, if distinct values are split into buckets."""
 
     @cached_property
     def _type(self) -> RowType:
@@ -342,6 +354,8 @@ class Aggregate(SingleInput):
         if self.grouping_sets is not None:
             groups = ", ".join("(" + ", ".join(names[index] for index in group) + ")" for group in self.grouping_sets)
             parts.append(f"groupingSets=[{groups}]")
+        if self.split is not None:
+            parts.append(f"partialFinalType=[{self.split.phase}]")
         parts += (f"{call.name}=[{call.describe(names)}]" for call in self.calls)
         if self.state_ttl_ms is not None:
             parts.append(f"stateTtlHints=[{self.state_ttl_ms} ms]")

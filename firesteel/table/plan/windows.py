@@ -10,7 +10,7 @@ from functools import cached_property
 from firesteel.common.types import RowKind
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.plan.joins import KeyedJoin
-from firesteel.table.plan.nodes import AggregateCall, Keys, LogicalNode, SingleInput, SortKey
+from firesteel.table.plan.nodes import AggregateCall, DistinctSplit, Keys, LogicalNode, SingleInput, SortKey
 from firesteel.table.plan.time_attributes import is_proctime
 from firesteel.table.plan.window_kinds import SessionWindow, Window
 from firesteel.types.logical import BigIntType, LogicalType, RowField, RowType, TimestampType
@@ -121,6 +121,8 @@ class WindowAggregate(SingleInput):
     end: int | None = None
     is_bounded: bool = False
     emit: EmitStrategy | None = None
+    split: DistinctSplit | None = None
+    """Which part of an aggregate it is, if distinct values are split into buckets."""
 
     @cached_property
     def _type(self) -> RowType:
@@ -171,6 +173,8 @@ class WindowAggregate(SingleInput):
         else:
             assert self.time is not None
             parts.append(f"window=[{self.window}, time_col=[{names[self.time]}]]")
+        if self.split is not None:
+            parts.append(f"partialFinalType=[{self.split.phase}]")
         parts += (f"{call.name}=[{call.describe(names)}]" for call in self.calls)
         if self.emit is not None:
             parts.append(f"emit=[{self.emit}]")

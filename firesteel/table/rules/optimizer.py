@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from firesteel.table.plan.nodes import LogicalNode, TableScan, walk
 from firesteel.table.rules import prune_ranks
@@ -14,11 +15,13 @@ from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
 from firesteel.table.rules.joins.temporal_joins import temporal_joins
 from firesteel.table.rules.merge_calcs import merge_calcs
 from firesteel.table.rules.nested_fields import read_nested_fields
+from firesteel.table.rules.options import OptimizerOptions
 from firesteel.table.rules.prune_columns import prune_columns
 from firesteel.table.rules.push_filters import push_filters
 from firesteel.table.rules.rank import rank
 from firesteel.table.rules.rank_strategy import rank_strategy
 from firesteel.table.rules.set_operations import set_operations
+from firesteel.table.rules.split_distinct import split_distinct
 from firesteel.table.rules.temporal_sort import temporal_sort
 from firesteel.table.rules.upserts import materialize_upserts, normalize_upserts
 from firesteel.table.rules.windows import prune
@@ -42,36 +45,28 @@ _EACH_NODE: Sequence[Rule] = (
     temporal_joins,
 )
 """Rules that see a node after its inputs, one after the other."""
+_DEFAULTS = OptimizerOptions()
 
 
-def optimize_all(
-    roots: Sequence[LogicalNode], upsert_materialize: str = "AUTO", *, require_on_conflict: bool = False
-) -> list[LogicalNode]:
+def optimize_all(roots: Sequence[LogicalNode], options: OptimizerOptions = _DEFAULTS) -> list[LogicalNode]:
     """The plans of one job. A table that several of them read is read once, so all of its columns are read."""
     tables = [{(node.identifier, node.options) for node in walk(root) if isinstance(node, TableScan)} for root in roots]
     is_shared = sum(map(len, tables)) > len(set().union(*tables))
-    return [
-        optimize(root, upsert_materialize, require_on_conflict=require_on_conflict, prunes=not is_shared)
-        for root in roots
-    ]
+    return [optimize(root, options, prunes=not is_shared) for root in roots]
 
 
-def optimize(
-    root: LogicalNode, upsert_materialize: str = "AUTO", *, require_on_conflict: bool = False, prunes: bool = True
-) -> LogicalNode:
-    """The plan as it is translated.
-
-    ``upsert_materialize`` and ``require_on_conflict`` are options of sinks, ``prunes`` is whether sources leave out
-    what is not needed.
-    """
+def optimize(root: LogicalNode, options: OptimizerOptions = _DEFAULTS, *, prunes: bool = True) -> LogicalNode:
+    """The plan as it is translated; ``prunes`` is whether sources leave out what is not needed."""
     root = subqueries_to_joins(root)
     for rule in _EACH_NODE:
         root = _applied(rule, root)
+    if options.distinct_buckets is not None:
+        root = _applied(partial(split_distinct, buckets=options.distinct_buckets), root)
     if prunes:
         root = prune_columns(_applied(filter_sources, root))
     # projections that pruning leaves behind are merged again
     root = _applied(rank_strategy, _applied(merge_calcs, _applied(read_nested_fields, root)))
-    return materialize_upserts(root, upsert_materialize, require_on_conflict=require_on_conflict)
+    return materialize_upserts(root, options.upsert_materialize, require_on_conflict=options.require_on_conflict)
 
 
 def _applied(rule: Rule, node: LogicalNode) -> LogicalNode:

@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from firesteel.table.plan.nodes import Aggregate, Join, JoinKind, LogicalNode, SetKind, SetOperation, Sort, TableScan
+from firesteel.table.plan.replicate import Expand
 from firesteel.table.plan.rewriting import moved_inputs
 from firesteel.table.plan.streaming import Calc, NamedQuery, Sink, WatermarkAssigner, inputs_of
 from firesteel.table.rules.references import references
@@ -168,11 +169,26 @@ def _aggregate(node: Aggregate, needed: frozenset[int]) -> Pruned:
         if node.grouping_sets is None
         else tuple(tuple(places[index] for index in group) for group in node.grouping_sets),
         node.state_ttl_ms,
+        node.split,
     )
     kept = [*range(first), *(index for index, call in enumerate(node.calls, first) if call in calls)]
     if node.grouping_sets is not None:
         kept.append(first + len(node.calls))
     return pruned, {old: new for new, old in enumerate(kept)}
+
+
+@prunes(Expand)
+def _expand(node: Expand, needed: frozenset[int]) -> Pruned:
+    width = len(node.input.row_type.fields)
+    below, places = prune(node.input, {*node.grouping, *node.copies, *(index for index in needed if index < width)})
+    pruned = Expand(
+        below,
+        tuple(places[index] for index in node.grouping),
+        tuple(tuple(places[index] for index in group) for group in node.grouping_sets),
+        tuple(places[index] for index in node.copies),
+    )
+    offset = len(below.row_type.fields)
+    return pruned, {**places, **{width + index: offset + index for index in range(len(node.copies) + 1)}}
 
 
 @prunes(Join)

@@ -9,7 +9,8 @@ from firesteel.runtime.operators.columns.calc import CalcSpec
 from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.expressions.nodes import InputRef
 from firesteel.table.plan.nodes import Aggregate
-from firesteel.table.runtime.operators.aggregate.expand import EXPAND_ID, ExpandSpec
+from firesteel.table.plan.replicate import EXPAND_ID, Expand
+from firesteel.table.runtime.operators.aggregate.expand import ExpandSpec
 from firesteel.table.runtime.operators.aggregate.group_aggregate import GlobalGroupAggregateSpec, GroupAggregateSpec
 from firesteel.table.runtime.operators.aggregate.local_aggregate import LocalGroupAggregateSpec
 from firesteel.table.runtime.operators.calc import ProjectionFunction
@@ -17,7 +18,7 @@ from firesteel.table.translate.descriptions import describe_local
 from firesteel.table.translate.translator import Columns, Translator, translates
 from firesteel.types.logical import BigIntType, RowField, RowType
 
-__all__ = ["aggregate"]
+__all__ = ["aggregate", "expand"]
 
 
 @translates(Aggregate)
@@ -27,10 +28,17 @@ def aggregate(node: Aggregate, translator: Translator) -> Columns:
     spec = _spec(node, translator)
     if node.grouping_sets is None:
         return _grouped(stream, spec, node, translator)
-    expand = _expand(node)
-    expanded = _expanded_spec(node, spec, expand)
-    grouped = _grouped(translator.apply(stream, "Expand", expand), expanded, node, translator)
+    sets = _expand(node)
+    expanded = _expanded_spec(node, spec, sets)
+    grouped = _grouped(translator.apply(stream, "Expand", sets), expanded, node, translator)
     return _with_id_last(grouped, node, expanded, translator)
+
+
+@translates(Expand)
+def expand(node: Expand, translator: Translator) -> Columns:
+    """Rows once per grouping set."""
+    spec = ExpandSpec(node.grouping, node.grouping_sets, node.copies)
+    return translator.apply(translator.translate(node.input), "Expand", spec)
 
 
 def _spec(node: Aggregate, translator: Translator) -> GroupAggregateSpec:

@@ -17,5 +17,6 @@ def signature_of(node: LogicalNode, *, is_named: bool = False) -> str:
     """
     types = [[str(part.type) for part in one.row_type.fields] for one in (*node.inputs(), node)]
     calls = [(call.function, call.distinct, call.arguments) for call in getattr(node, "calls", ())]
-    text = repr((type(node).__name__, types, calls, None if is_named else node.describe()))
+    split = getattr(node, "split", None)
+    text = repr((type(node).__name__, types, calls, None if is_named else node.describe(), *([split] if split else [])))
     return hashlib.sha256(text.encode()).hexdigest()[:12]

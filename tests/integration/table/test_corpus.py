@@ -14,6 +14,7 @@ import pytest
 from firesteel.table.plan.nodes import TableScan, Values
 from firesteel.table.plan.streaming import Calc, WatermarkAssigner
 from firesteel.table.rules.optimizer import optimize
+from firesteel.table.rules.options import OptimizerOptions
 from tests.support.jobs.running_jobs import no_job_goes_on  # noqa: F401 - a fixture
 from tests.support.sql.corpus import QUERIES
 from tests.support.sql.running import bound, run_broken, run_whole
@@ -62,3 +63,14 @@ def test_queries_without_these_words_have_nothing_to_restore_but_positions() -> 
 @pytest.mark.parametrize("sql", [sql for sql in QUERIES if "VALUES" not in sql and KEEPS_ROWS.search(sql)], ids=name_of)
 def test_a_query_that_is_broken_off_has_flinks_rows(sql: str, tmp_path: Path) -> None:
     assert run_broken(sql, tmp_path) == expected(sql), sql
+
+
+DISTINCT = [sql for sql in QUERIES if "(DISTINCT" in sql]
+SPLIT = OptimizerOptions(distinct_buckets=3)
+
+
+@pytest.mark.parametrize("sql", DISTINCT, ids=name_of)
+def test_a_query_with_split_distinct_values_has_flinks_rows(sql: str, tmp_path: Path) -> None:
+    # each of them broken off would take long: every fifth
+    run = run_broken if DISTINCT.index(sql) % 5 == 0 else run_whole
+    assert run(sql, tmp_path, options=SPLIT) == expected(sql), sql

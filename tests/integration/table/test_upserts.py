@@ -21,6 +21,7 @@ from firesteel.table.parser import parse_query
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.rules.optimizer import optimize
+from firesteel.table.rules.options import OptimizerOptions
 from firesteel.table.translate.catalogue import Translator
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.types.logical import RowType
@@ -60,7 +61,7 @@ class Upserting(DynamicTableSink):
 
 def plan(scan: TableScan, sql: str, sink_key: tuple[int, ...] = (), option: str = "AUTO") -> LogicalNode:
     query = QueryBinder(lambda path, options: scan, sql).bind(parse_query(sql))
-    return optimize(Sink(query, None, Upserting(), sink_key), option)
+    return optimize(Sink(query, None, Upserting(), sink_key), OptimizerOptions(option))
 
 
 def run(root: LogicalNode, per_row: bool = True) -> list[tuple[str, tuple[Any, ...]]]:

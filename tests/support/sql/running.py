@@ -26,6 +26,7 @@ from firesteel.table.parser import parse_query
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.streaming import WatermarkAssigner
 from firesteel.table.rules.optimizer import optimize
+from firesteel.table.rules.options import OptimizerOptions
 from firesteel.table.translate.catalogue import Translator
 from firesteel.testing import ABORT, PAUSE, TestingSource
 from firesteel.types.internal import to_column
@@ -37,6 +38,7 @@ __all__ = ["bound", "comparable", "final_rows", "run_broken", "run_whole"]
 
 Prepare = Callable[[GeneratedTable], list[list[Any]]]
 """What the splits of a table emit."""
+_DEFAULTS = OptimizerOptions()
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,10 @@ def bound(sql: str, prepare: Prepare | None = None) -> LogicalNode:
     return QueryBinder(resolve, sql).bind(parse_query(sql))
 
 
-def _stream(env: StreamExecutionEnvironment, sql: str, prepare: Prepare) -> DataStream[Any]:
-    root = optimize(bound(sql, prepare))
+def _stream(
+    env: StreamExecutionEnvironment, sql: str, prepare: Prepare, options: OptimizerOptions = _DEFAULTS
+) -> DataStream[Any]:
+    root = optimize(bound(sql, prepare), options)
     translator = Translator(env, [root])
     return translator.apply(
         translator.translate(root), "ColumnsToRows", ColumnsToRowsSpec(has_timestamps=False), is_single=True
@@ -152,10 +156,13 @@ def _result(rows: Sequence[Row]) -> Counter[tuple[Any, ...]]:
     return materialized((row.get_row_kind(), [comparable(value) for value in row]) for row in rows)
 
 
-def run_whole(sql: str, directory: Path, parallelism: int = 2) -> Counter[tuple[Any, ...]]:
+def run_whole(
+    sql: str, directory: Path, parallelism: int = 2, options: OptimizerOptions = _DEFAULTS
+) -> Counter[tuple[Any, ...]]:
     """The rows that are left when the stream has ended."""
     env = environment(directory, parallelism)
-    return _result(_start(_stream(env, sql, lambda table: [_in_batches(external_rows(table))])).wait())
+    prepare: Prepare = lambda table: [_in_batches(external_rows(table))]
+    return _result(_start(_stream(env, sql, prepare, options)).wait())
 
 
 def _in_batches(rows: list[Row]) -> list[Any]:
@@ -164,7 +171,7 @@ def _in_batches(rows: list[Row]) -> list[Any]:
     return [*rows[:1], over, *rows[1:9], over, *rows[9:]]
 
 
-def run_broken(sql: str, directory: Path) -> Counter[tuple[Any, ...]]:
+def run_broken(sql: str, directory: Path, options: OptimizerOptions = _DEFAULTS) -> Counter[tuple[Any, ...]]:
     """The same, with a checkpoint, a failure, a savepoint and a restore with another parallelism on the way."""
     clock = clock_of_today()
     began = clock.now
@@ -178,13 +185,13 @@ def run_broken(sql: str, directory: Path) -> Counter[tuple[Any, ...]]:
         return [[*rows[:first], pauses[0], *middle, pauses[1], *rows[second:]]]
 
     env = environment(directory, 2, clock)
-    job = _start(_stream(env, sql, prepare)).runs(clock)
+    job = _start(_stream(env, sql, prepare, options)).runs(clock)
     job.checkpoint()
     clock.advance(HOUR)
     job.runs(clock)
     path = job.stop()
     before = list(job.results)
     env = environment(directory, 3, clock, execution__savepoint__path=path)
-    job = _start(_stream(env, sql, prepare)).runs(clock)
+    job = _start(_stream(env, sql, prepare, options)).runs(clock)
     clock.advance(HOUR)
     return _result([*before, *job.wait()])

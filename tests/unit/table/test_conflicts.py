@@ -26,6 +26,7 @@ from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.source_watermarks import SourceWatermark
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.rules.optimizer import optimize
+from firesteel.table.rules.options import OptimizerOptions
 from firesteel.table.runtime.operators.ranks.compacting import CompactingMaterializeSpec, WatermarkStampsSpec
 from firesteel.testing.operator_context import FAKE_RUNTIME, FakeOperatorContext
 from firesteel.types.logical import RowType, TimestampKind, TimestampType
@@ -63,8 +64,8 @@ class InsertHarness(QueryHarness):
     def _resolve(self, path: Any, options: Any) -> LogicalNode:
         return SourceWatermark(super()._resolve(path, options), TYPE, 3)
 
-    def _optimized(self, query: LogicalNode) -> LogicalNode:
-        return optimize(replace(self._sink, input=query), require_on_conflict=True).inputs()[0]
+    def _optimized(self, query: LogicalNode, options: OptimizerOptions) -> LogicalNode:
+        return optimize(replace(self._sink, input=query), replace(options, require_on_conflict=True)).inputs()[0]
 
 
 def _table(name: str) -> HarnessTable:

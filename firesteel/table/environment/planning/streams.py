@@ -25,6 +25,7 @@ from firesteel.table.plan.source_watermarks import SourceWatermark
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.plan.time_attributes import regular
 from firesteel.table.rules.optimizer import optimize
+from firesteel.table.rules.options import OptimizerOptions
 from firesteel.table.runtime.operators.timed_rows import TimedRowsToColumnsSpec
 from firesteel.table.schema import Schema, UnresolvedMetadataColumn, UnresolvedPhysicalColumn
 from firesteel.table.translate.catalogue import Translator
@@ -162,7 +163,8 @@ def _check_names(physical: RowType, fields: list[RowField], is_single: bool) -> 
 def to_stream(session: TableSession, plan: LogicalNode, accepts: ChangelogMode) -> DataStream[Any]:
     """A stream of the rows of a query, in the environment of the program."""
     root = optimize(
-        Sink(plan, anonymous("DataStream_Sink"), ProgramSink("ColumnsToRows", ColumnsToRowsSpec(), accepts))
+        Sink(plan, anonymous("DataStream_Sink"), ProgramSink("ColumnsToRows", ColumnsToRowsSpec(), accepts)),
+        OptimizerOptions.of(session.configuration),
     )
     translator = Translator(session.environment, [root], session.configuration, session.expression_session())
     rows: DataStream[Any] = translator.translate(root)

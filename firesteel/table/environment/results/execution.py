@@ -25,6 +25,7 @@ from firesteel.table.plan.streaming import FinalRows as FinalRowsNode
 from firesteel.table.plan.streaming import Sink
 from firesteel.table.rules.bounded_sort import bounded_sorts
 from firesteel.table.rules.optimizer import optimize, optimize_all
+from firesteel.table.rules.options import OptimizerOptions
 from firesteel.table.runtime.operators.collect import CollectColumnsSpec, CollectedColumns
 from firesteel.table.spark_sql.queries import UnsupportedInSparkError
 from firesteel.table.translate.catalogue import Translator
@@ -42,7 +43,7 @@ __all__ = [
     "execute_query",
     "job_plan",
     "schema_of",
-    "sink_options",
+    "optimizer_options",
 ]
 
 
@@ -55,7 +56,10 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
     """Runs a query whose rows the client collects."""
     client, rows = (None, None) if session.is_streaming else _on_spark(session, plan)
     if rows is None:
-        root = optimize(collecting(plan if session.is_streaming else bounded_sorts(plan)))
+        if session.is_streaming:
+            root = optimize(collecting(plan), OptimizerOptions.of(session.configuration))
+        else:
+            root = optimize(collecting(bounded_sorts(plan)))
         translator = _translator(session, [root])
         stream = translator.translate(root)
         _choose_runtime_mode(session, translator)
@@ -166,19 +170,13 @@ class _After:
             self._client.cancel().result()
 
 
-def sink_options(session: TableSession) -> dict[str, Any]:
-    """What the optimizer does with rows of the same primary key of a sink. In batch mode nothing, as in Flink."""
-    if not session.is_streaming:
-        return {"upsert_materialize": "NONE"}
-    options = session.configuration
-    return {
-        "upsert_materialize": options.get(table_options.UPSERT_MATERIALIZE),
-        "require_on_conflict": options.get(table_options.REQUIRE_ON_CONFLICT),
-    }
+def optimizer_options(session: TableSession) -> OptimizerOptions:
+    """The options of a session. In batch mode nothing is done with rows of the same primary key, as in Flink."""
+    return OptimizerOptions.of(session.configuration) if session.is_streaming else OptimizerOptions("NONE")
 
 
 def _optimized(sinks: Sequence[Sink], session: TableSession) -> list[LogicalNode]:
-    return optimize_all(sinks, **sink_options(session))
+    return optimize_all(sinks, optimizer_options(session))
 
 
 def _table_of(sink: Sink) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firesteel.table.environment.planning.session import TableSession
-from firesteel.table.environment.results.execution import collecting, job_plan, sink_options
+from firesteel.table.environment.results.execution import collecting, job_plan, optimizer_options
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
 from firesteel.table.environment.results.spark import plan_for_spark
 from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
@@ -70,7 +70,7 @@ def _streaming_parts(
     plans: Sequence[LogicalNode], details: Sequence[ExplainDetail], session: TableSession
 ) -> list[str]:
     sinks = [plan if isinstance(plan, Sink) else collecting(plan) for plan in plans]
-    roots = optimize_all(sinks, **sink_options(session))
+    roots = optimize_all(sinks, optimizer_options(session))
     traits = infer_traits(roots)
     optimized = [root if isinstance(plan, Sink) else root.inputs()[0] for plan, root in zip(plans, roots, strict=True)]
     shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}
@@ -90,5 +90,5 @@ def _execution(plan: LogicalNode, session: TableSession) -> str:
         on_spark = plan_for_spark(session, query)
         return f"Spark SQL:\n{laid_out(on_spark.text)}\n{on_spark.readers()}"
     except UnsupportedInSparkError as error:
-        tree = PlanTree([optimize(bounded_sorts(plan), **sink_options(session))])
+        tree = PlanTree([optimize(bounded_sorts(plan), **optimizer_options(session))])
         return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{tree.print()}"

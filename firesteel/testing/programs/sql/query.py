@@ -31,6 +31,8 @@ _MAX_VOLUME = 400
 _OPTIONS = (
     ("table.exec.mini-batch.enabled", ("true", "false")),
     ("table.optimizer.agg-phase-strategy", ("AUTO", "ONE_PHASE", "TWO_PHASE")),
+    ("table.optimizer.distinct-agg.split.enabled", ("true",)),
+    ("table.optimizer.distinct-agg.split.bucket-num", ("1", "3", "1024")),
 )
 
 

@@ -11,22 +11,17 @@ import pyarrow as pa
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.columns.operator import ColumnOperator
+from firesteel.table.plan.replicate import EXPAND_ID, set_id
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
-__all__ = ["EXPAND_ID", "ExpandOperator", "ExpandSpec"]
-
-EXPAND_ID = "$e"
+__all__ = ["ExpandOperator", "ExpandSpec"]
 
 
 @dataclass(frozen=True)
 class ExpandSpec(OperatorSpec):
-    """Repeats rows for GROUPING SETS, CUBE and ROLLUP; the output has the columns of the input, then ``$e``.
-
-    The id of a set has a bit per grouping column, the first one the highest: 1 if the column is not in the set. That is
-    also what GROUPING_ID over these columns is.
-    """
+    """Repeats rows for grouping sets; the output has the columns of the input, then ``$e``, the id of the set."""
 
     grouping: tuple[int, ...]
     grouping_sets: tuple[tuple[int, ...], ...]
@@ -36,15 +31,6 @@ class ExpandSpec(OperatorSpec):
     def create(self, runtime: OperatorRuntime) -> ExpandOperator:
         """Returns a new operator for one subtask."""
         return ExpandOperator(self)
-
-    def set_id(self, group: tuple[int, ...]) -> int:
-        """Returns the id of a grouping set.
-
-        >>> ExpandSpec((0, 1), ((0, 1), (0,), ())).set_id((0,))
-        1
-        """
-        bits = ["0" if index in group else "1" for index in self.grouping]
-        return int("".join(bits) or "0", 2)
 
 
 class ExpandOperator(ColumnOperator):
@@ -61,8 +47,9 @@ class ExpandOperator(ColumnOperator):
         fields = []
         for index, column in enumerate(batch.data.columns):
             schema_field = batch.data.schema.field(index)
-            if index in spec.grouping:
-                in_set = np.tile([index in group for group in spec.grouping_sets], count)
+            is_in = [index in group for group in spec.grouping_sets]
+            if index in spec.grouping and not all(is_in):
+                in_set = np.tile(is_in, count)
                 arrays.append(column.take(pa.array(np.asarray(rows), mask=~in_set)))
                 schema_field = schema_field.with_nullable(True)
             else:
@@ -71,7 +58,7 @@ class ExpandOperator(ColumnOperator):
         for index in spec.copies:
             arrays.append(batch.data.column(index).take(rows))
             fields.append(batch.data.schema.field(index).with_name(f"${index}"))
-        ids = np.tile([spec.set_id(group) for group in spec.grouping_sets], count)
+        ids = np.tile([set_id(spec.grouping, group) for group in spec.grouping_sets], count)
         arrays.append(pa.array(ids, pa.int64()))
         fields.append(pa.field(EXPAND_ID, pa.int64(), nullable=False))
         kinds = None if batch.kinds is None else np.repeat(batch.kinds, sets)

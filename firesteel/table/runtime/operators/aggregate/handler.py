@@ -42,6 +42,8 @@ Result = Callable[[Sequence[Any], Any], Any]
 
 _ALL_ROWS = FeedKey(())
 _EDGES = ("FIRST_VALUE", "LAST_VALUE")
+_ZERO_SUMS = ("SUM0", "$SUM0")
+_SUMS = ("SUM", *_ZERO_SUMS)
 
 
 @dataclass
@@ -222,7 +224,7 @@ class AggregateHandler:
         retracts = self._retracts
         if name == "COUNT":
             return self._count_result(self._count(feed), call.type)
-        if name in ("SUM", "SUM0", "$SUM0", "AVG"):
+        if name in ("SUM", "SUM0", "$SUM0", "AVG", "$AVG_SUM", "$AVG"):
             return self._sum_result(name, call, feed)
         if name in ("MIN", "MAX"):
             (type_,) = self._types(call.arguments)
@@ -239,20 +241,21 @@ class AggregateHandler:
         return lambda columns, slots: from_integers(columns[count.first][slots], None, type_)
 
     def _sum_result(self, name: str, call: AggregateCall, feed: FeedKey) -> Result:
-        (argument,) = self._types(call.arguments)
-        is_average = name == "AVG"
+        argument = self._types(call.arguments)[0]
+        is_average = name in ("AVG", "$AVG")
         is_sure = not argument.nullable and feed.filter is None and not is_average
-        count = None if is_sure and not feed.is_distinct else self._count(feed)
+        count = None if is_sure and not feed.is_distinct else self._number(name, feed)
+        feed = replace(feed, arguments=feed.arguments[:1])
         if isinstance(argument, t.DecimalType):
-            return self._decimal_result(name, call, argument, feed)
+            return self._decimal_result(name, call, argument, feed, count or self._count(feed))
         if is_float(argument):
-            kind = SingleSum if isinstance(argument, t.FloatType) and not is_average else FloatSum
+            kind = SingleSum if isinstance(argument, t.FloatType) and name in _SUMS else FloatSum
             total = self._place(kind, kind, feed)
             build: Any = from_floats
         else:
             total = self._place(IntegerSum, IntegerSum, feed)
             build = from_integers
-        is_zero_sum = name in ("SUM0", "$SUM0")
+        is_zero_sum = name in _ZERO_SUMS
 
         def result(columns: Sequence[Any], slots: Any) -> Any:
             totals = columns[total.first][slots]
@@ -266,14 +269,22 @@ class AggregateHandler:
 
         return result
 
-    def _decimal_result(self, name: str, call: AggregateCall, argument: t.DecimalType, feed: FeedKey) -> Result:
-        count = self._count(feed)
-        starts_over = name != "AVG"
+    def _number(self, name: str, feed: FeedKey) -> _Placed:
+        """How many values there are; ``$AVG`` has sums of values, and their numbers as its second argument."""
+        if name == "$AVG":
+            return self._place(IntegerSum, IntegerSum, replace(feed, arguments=feed.arguments[1:]))
+        return self._count(feed)
+
+    def _decimal_result(
+        self, name: str, call: AggregateCall, argument: t.DecimalType, feed: FeedKey, count: _Placed
+    ) -> Result:
+        starts_over = name in _SUMS
         total = self._place(
             (DecimalSum, starts_over), lambda: DecimalSum(argument.scale or 0, starts_over=starts_over), feed
         )
-        finish = self._body(call, "AVG" if name == "AVG" else "SUM").result
-        empty = Decimal(0) if name in ("SUM0", "$SUM0") else None
+        one = replace(call, arguments=call.arguments[:1])
+        finish = self._body(one, "AVG" if name in ("AVG", "$AVG") else "SUM").result
+        empty = Decimal(0) if name in _ZERO_SUMS else None
 
         def result(columns: Sequence[Any], slots: Any) -> Any:
             totals = total.accumulator.totals(total.columns(columns), slots)
