@@ -176,6 +176,11 @@ class InternalTimerService:
         """The wall clock in milliseconds."""
         return self._clock()
 
+    @property
+    def is_turn_over(self) -> bool:
+        """Whether what fires timers should let others go on first."""
+        return self._turn.is_over
+
     def register_event_time_timer(self, namespace: Any, timestamp: int) -> None:
         """Fires once the watermark reaches the timestamp; at the next watermark if it already has."""
         self.event.add(timestamp, self._backend.key, namespace)

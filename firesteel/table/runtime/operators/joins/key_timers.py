@@ -1,7 +1,8 @@
-"""A time for each key at which its rows are looked at, all keys in arrays."""
+"""Times at which the rows of keys are looked at: of all keys in arrays, or of keys that are stored elsewhere."""
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ import numpy as np
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.state.columnar.slots import grown
 
-__all__ = ["KeyTimers"]
+__all__ = ["KeyTimers", "TimerHeap"]
+
+Timer = tuple[int, Any, int | None]
+"""A time, a key and a side; None for both."""
 
 
 class KeyTimers:
@@ -64,3 +68,35 @@ class KeyTimers:
         """What is stored."""
         times, is_set = self.times[keys].tolist(), self.is_set[keys].tolist()
         return [time if there else None for time, there in zip(times, is_set, strict=True)]
+
+
+class TimerHeap:
+    """Timers in the order of their times, and of one time in that of their registration.
+
+    What is stored of a key has its timer too: the heap is not part of snapshots, and a timer that is not the one of
+    its key any more is void.
+
+    >>> timers = TimerHeap()
+    >>> timers.add(70, "a", 0)
+    >>> timers.add(50, "b", 1)
+    >>> timers.due(60, limit=10), timers.due(60, limit=10)
+    ([(50, 'b', 1)], [])
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Any, int]] = []
+        self._count = 0
+
+    def add(self, time: int, key: Any, side: int) -> None:
+        """Adds a timer of a key."""
+        self._count += 1
+        heappush(self._heap, (time, self._count, key, side))
+
+    def due(self, watermark: int, limit: int) -> list[Timer]:
+        """Takes timers that the watermark has reached, the first ones if there are more than the limit."""
+        heap = self._heap
+        found: list[Timer] = []
+        while heap and heap[0][0] <= watermark and len(found) < limit:
+            time, _, key, side = heappop(heap)
+            found.append((time, key, side))
+        return found

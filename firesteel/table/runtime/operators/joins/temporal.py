@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from firesteel.runtime.operators.base import OperatorContext
 from firesteel.table.evaluation.row_codegen import compile_row
 from firesteel.table.expressions.nodes import Expression
 from firesteel.table.expressions.session import Session
-from firesteel.table.runtime.operators.joins.operator import TimedRowJoinOperator
+from firesteel.table.runtime.operators.joins.key_timers import Timer
+from firesteel.table.runtime.operators.joins.operator import TimedRowJoinOperator, stored
 from firesteel.table.runtime.operators.joins.temporal_columns import ColumnTemporalJoinOperator
 from firesteel.table.runtime.operators.keyed_objects import keyed_objects
 from firesteel.types.logical import RowType
@@ -48,9 +50,10 @@ class TemporalJoinSpec(OperatorSpec):
 
     def create(self, runtime: OperatorRuntime) -> TemporalJoinOperator | ColumnTemporalJoinOperator:
         """Returns a new operator for one subtask."""
-        if runtime.keeps_objects and not runtime.execution.one_key_at_a_time:
+        one_key = runtime.execution.one_key_at_a_time
+        if runtime.keeps_objects and not one_key:
             return ColumnTemporalJoinOperator(self)
-        return TemporalJoinOperator(self)
+        return TemporalJoinOperator(self, one_key_at_a_time=one_key)
 
 
 class TemporalJoinOperator(TimedRowJoinOperator):
@@ -59,19 +62,16 @@ class TemporalJoinOperator(TimedRowJoinOperator):
 
     timers_name = TIMERS
 
-    def __init__(self, spec: TemporalJoinSpec):
-        super().__init__(spec)
+    def __init__(self, spec: TemporalJoinSpec, *, one_key_at_a_time: bool):
+        super().__init__(spec, one_key_at_a_time=one_key_at_a_time)
         self._condition = None if spec.condition is None else compile_row([spec.condition], spec.session)
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._state = keyed_objects(self._backend, STATE)
-        # ColumnTemporalJoinOperator does not store timers apart
-        for key in list(self._state.keys()):
-            ((_, _, timer),) = self._state.load([key])
+        for key, (_, _, timer) in stored(self._state):
             if timer is not None:
-                self._backend.key = key
-                self._timers.register_event_time_timer(None, timer)
+                self.register_event_time(timer, key, 0)
 
     def process_side(self, side: int, batch: ColumnBatch) -> None:
         spec = self._spec
@@ -93,24 +93,29 @@ class TemporalJoinOperator(TimedRowJoinOperator):
             if time < first.get(code, time + 1):
                 first[code] = time
         for code, time in first.items():
-            self._backend.key = keys[code]
-            self._register(found[code], time)
-            self._state.store(keys[code], found[code])
+            self._register(found[code], time, keys[code])
+        self._state.store_all([keys[code] for code in first], [found[code] for code in first])
 
-    def _register(self, kept: list[Any], time: int) -> None:
+    def _register(self, kept: list[Any], time: int, key: Any) -> None:
         """Has a key looked at when the watermark reaches a time, or the one before which it is looked at anyway."""
-        timer = kept[_TIMER]
-        if timer is None or time < timer:
-            if timer is not None:
-                self._timers.delete_event_time_timer(None, timer)
-            self._timers.register_event_time_timer(None, time)
+        if kept[_TIMER] is None or time < kept[_TIMER]:
+            self.register_event_time(time, key, 0)
             kept[_TIMER] = time
 
-    def on_event_time(self, timestamp: int, key: Any, namespace: Any) -> None:
-        """Joins the rows of a key that the watermark has reached."""
-        (kept,) = self._state.load([key])
-        if kept is None:
-            return
+    def on_timers(self, timers: Sequence[Timer]) -> None:
+        """Joins the rows of keys that the watermark has reached."""
+        times: dict[Any, set[int]] = {}
+        for time, key, _ in timers:
+            times.setdefault(key, set()).add(time)
+        keys = list(times)
+        changed = []
+        for key, kept in zip(keys, self._state.load(keys), strict=True):
+            if kept is not None and kept[_TIMER] in times[key]:
+                changed.append((key, self._joined(key, kept)))
+        self._state.store_all([key for key, _ in changed], [kept for _, kept in changed])
+
+    def _joined(self, key: Any, kept: list[Any]) -> list[Any] | None:
+        """Joins the rows of a key: what is left to keep, None for nothing."""
         watermark = self._timers.current_watermark
         versions = kept[_VERSIONS]
         times = sorted(versions)
@@ -129,8 +134,8 @@ class TemporalJoinOperator(TimedRowJoinOperator):
         kept[_ROWS] = waiting
         kept[_TIMER] = None
         if waiting:
-            self._register(kept, min(entry[0] for entry in waiting))
-        self._state.store(key, kept if waiting or versions else None)
+            self._register(kept, min(entry[0] for entry in waiting), key)
+        return kept if waiting or versions else None
 
     def _matches(self, row: Any, version: Any) -> bool:
         return self._condition is None or self._condition(row + version)[0] is True
