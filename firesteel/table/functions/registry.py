@@ -67,7 +67,7 @@ def find_function(name: str) -> FunctionDefinition | None:
 @lru_cache(maxsize=1)
 def _internal_functions() -> dict[str, FunctionDefinition]:
     """Those that plans call and queries do not."""
-    return {found.name: found for found in import_module("firesteel.table.functions.buckets").FUNCTIONS}
+    return {found.name: found for found in import_module("firesteel.table.functions.hashes").INTERNAL}
 
 
 def function(name: str) -> FunctionDefinition:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from firesteel.table.binder.calls import call
 from firesteel.table.expressions.nodes import Expression, Literal
-from firesteel.table.functions.buckets import BUCKET
+from firesteel.table.functions.hashes import BUCKET
 from firesteel.table.inference import decimals
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, DistinctSplit, LogicalNode, unique_names
 from firesteel.table.plan.replicate import Expand, set_id
