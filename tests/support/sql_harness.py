@@ -156,7 +156,9 @@ class QueryHarness:
         settings = Configuration()
         for key, value in (configuration or {}).items():
             settings.set_string(key, value)
-        self.plan = self._optimized(QueryBinder(self._resolve, sql).bind(parse_query(sql)), OptimizerOptions.of(settings))
+        self.plan = self._optimized(
+            QueryBinder(self._resolve, sql).bind(parse_query(sql)), OptimizerOptions.of(settings)
+        )
         self.clock = clock or FakeClock()
         translator = _HarnessTranslator(self.plan, settings, self.clock)
         self._operators = translator.operators

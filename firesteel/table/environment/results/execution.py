@@ -42,8 +42,8 @@ __all__ = [
     "execute_inserts",
     "execute_query",
     "job_plan",
-    "schema_of",
     "optimizer_options",
+    "schema_of",
 ]
 
 
