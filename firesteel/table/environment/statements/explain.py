@@ -90,5 +90,5 @@ def _execution(plan: LogicalNode, session: TableSession) -> str:
         on_spark = plan_for_spark(session, query)
         return f"Spark SQL:\n{laid_out(on_spark.text)}\n{on_spark.readers()}"
     except UnsupportedInSparkError as error:
-        tree = PlanTree([optimize(bounded_sorts(plan), **optimizer_options(session))])
+        tree = PlanTree([optimize(bounded_sorts(plan), optimizer_options(session))])
         return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{tree.print()}"
