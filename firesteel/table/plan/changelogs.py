@@ -35,8 +35,8 @@ class ChangelogNormalize(SingleInput):
 
 
 @dataclass(frozen=True)
-class UpsertMaterialize(SingleInput):
-    """Makes upserts by a key of a changelog whose rows have other keys, so that several may have the same."""
+class _Materialize(SingleInput):
+    """Makes upserts by a key of a whole changelog."""
 
     key: tuple[int, ...]
 
@@ -49,33 +49,30 @@ class UpsertMaterialize(SingleInput):
     def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
         return frozenset({frozenset(self.key)})
 
-    def describe(self) -> str:
-        return f"UpsertMaterialize(key=[{', '.join(self.row_type.field_names[index] for index in self.key)}])"
+    def _key_names(self) -> str:
+        return ", ".join(self.row_type.field_names[index] for index in self.key)
 
 
 @dataclass(frozen=True)
-class CompactingMaterialize(SingleInput):
+class UpsertMaterialize(_Materialize):
+    """Makes upserts by a key of a changelog whose rows have other keys, so that several may have the same."""
+
+    def describe(self) -> str:
+        return f"UpsertMaterialize(key=[{self._key_names()}])"
+
+
+@dataclass(frozen=True)
+class CompactingMaterialize(_Materialize):
     """Makes upserts by a key of the rows that are left when a watermark comes; several of a key are a conflict."""
 
-    key: tuple[int, ...]
     upsert_key: tuple[int, ...]
     """The key of the input by which rows replace each other; empty if it has none."""
     fails: bool
     """Whether a conflict is an error; else the row that is there stays."""
 
-    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
-        return ChangelogMode.upsert()
-
-    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
-        return False, (True,)
-
-    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
-        return frozenset({frozenset(self.key)})
-
     def describe(self) -> str:
-        names = self.row_type.field_names
-        key = ", ".join(names[index] for index in self.key)
-        return f"UpsertMaterialize(key=[{key}], conflictStrategy=[{'ERROR' if self.fails else 'NOTHING'}])"
+        strategy = "ERROR" if self.fails else "NOTHING"
+        return f"UpsertMaterialize(key=[{self._key_names()}], conflictStrategy=[{strategy}])"
 
 
 @dataclass(frozen=True)
