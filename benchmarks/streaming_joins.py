@@ -24,7 +24,7 @@ from firesteel.runtime.model.operator_spec import OperatorRuntime
 from firesteel.runtime.state.api.backend import KeyedStateBackendParameters
 from firesteel.runtime.state.hashmap import HashMapKeyedStateBackend
 from firesteel.spi.execution_traits import PIPELINED
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import JoinKind
 from firesteel.table.runtime.operators.joins.interval import SqlIntervalJoinSpec
 from firesteel.table.runtime.operators.joins.regular import RegularJoinSpec

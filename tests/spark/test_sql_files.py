@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from firesteel.common import Row
 from firesteel.table import EnvironmentSettings, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
 COLUMNS = (

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
+from firesteel.table.bound.nodes import Call, Expression, InputRef, walk
 from firesteel.table.evaluation.spark_text import spark_text, spark_type
-from firesteel.table.expressions.nodes import Call, Expression, InputRef, walk
 from firesteel.table.functions.registry import functions
 from firesteel.types.internal import arrow_type, from_column
 from tests.support.sql_expressions import (

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from firesteel.common import Row
 from firesteel.common.errors import JobExecutionError
 from firesteel.table import DataTypes, EnvironmentSettings, TableEnvironment
-from firesteel.table.expressions.errors import EvaluationError, Position
+from firesteel.table.bound.errors import EvaluationError, Position
 
 ORDERS = [
     (1, "a", Decimal("1.50"), dt.datetime(2020, 1, 1, 10)),  # noqa: DTZ001

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.scope import Scope
-from firesteel.table.expressions.nodes import Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.parser import parse_expression, parse_type
 from firesteel.table.parser.types import to_logical_type
 from firesteel.table.values import temporal_text as temporal

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, Literal
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Case, Cast, Expression, Literal
 from firesteel.table.functions.registry import function
 from firesteel.table.functions.signatures import common_arguments
 from firesteel.table.inference.families import is_datetime, is_null

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from firesteel.table.binder.calls import call, case_of, cast_to
-from firesteel.table.expressions.nodes import Case, Expression, Literal
+from firesteel.table.bound.nodes import Case, Expression, Literal
 from firesteel.table.functions.signatures import check_count, common_arguments, illegal_null, mismatch
 from firesteel.table.inference.families import is_boolean, is_datetime, is_interval, is_null
 

@@ -12,10 +12,10 @@ from firesteel.table.binder.calls import call, case_of, cast_to
 from firesteel.table.binder.conditional import CONDITIONAL, overlaps
 from firesteel.table.binder.places import place_of
 from firesteel.table.binder.scope import Scope, field_of, item_of
+from firesteel.table.bound.errors import Position, ValidationError
+from firesteel.table.bound.nodes import Call, Cast, Expression, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.casts.rules import supports_cast
-from firesteel.table.expressions.errors import Position, ValidationError
-from firesteel.table.expressions.nodes import Call, Cast, Expression, Literal
-from firesteel.table.expressions.session import Session
 from firesteel.table.functions.json_functions import is_json
 from firesteel.table.functions.registry import OPERATORS as OPERATOR_FUNCTIONS
 from firesteel.table.functions.registry import find_function, unknown_function

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, Literal
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, Literal
 from firesteel.table.inference.families import is_datetime, is_integer, is_interval, is_numeric
 from firesteel.table.plan.over import Bound, BoundKind, Frame
 

@@ -16,9 +16,9 @@ from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
 from firesteel.table.binder.table_functions.changelogs import CHANGELOG_FUNCTIONS, bind_changelog_function
 from firesteel.table.binder.table_functions.windows import WINDOW_FUNCTIONS, bind_window_function
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef, Literal, walk
 from firesteel.table.connector.lookups import LookupOptions
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef, Literal, walk
 from firesteel.table.parser import nodes
 from firesteel.table.plan.changelogs import FromChangelog
 from firesteel.table.plan.correlates import Unnest, element_columns

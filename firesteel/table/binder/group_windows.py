@@ -14,8 +14,8 @@ from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
 from firesteel.table.binder.table_functions.windows import PROCTIME_IN_BATCH, interval_millis, with_times
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import LogicalNode, Project
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime

@@ -10,8 +10,8 @@ from sqlglot import exp
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.grouping_functions import grouping_call, grouping_function
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.functions.definition import FunctionKind
 from firesteel.table.functions.json_functions import is_json
 from firesteel.table.functions.registry import find_function

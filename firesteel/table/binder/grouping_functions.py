@@ -8,8 +8,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from firesteel.table.binder.calls import call
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Case, Expression, InputRef, Literal
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Case, Expression, InputRef, Literal
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode, Project, SetKind, SetOperation
 from firesteel.types.logical import BigIntType

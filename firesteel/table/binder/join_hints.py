@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from firesteel.config.option_values import to_duration
 from firesteel.table.binder.places import position_at
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.lookups import DEFAULT_LOOKUP, LookupOptions
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.hints import Hint
 
 __all__ = ["NO_HINTS", "JoinHints", "check_names", "uid_of"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Literal
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Literal
 from firesteel.table.values import temporal_text as temporal
 from firesteel.table.values.zones import find_zone, to_instant
 from firesteel.types import logical as t

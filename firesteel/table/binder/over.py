@@ -11,8 +11,8 @@ from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.frames import RANKS, frame_of
 from firesteel.table.binder.grouping import NEVER_NULL, aggregate_call, is_always_nullable
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
-from firesteel.table.expressions.errors import Position, ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef
+from firesteel.table.bound.errors import Position, ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.functions.registry import find_function
 from firesteel.table.functions.signatures import any_nullable
 from firesteel.table.inference.families import is_binary, is_bitmap, is_character

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from firesteel.table.expressions.errors import Position
+from firesteel.table.bound.errors import Position
 from firesteel.table.parser import nodes
 
 __all__ = ["place_of", "position_at"]

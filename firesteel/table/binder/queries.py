@@ -14,9 +14,9 @@ from firesteel.table.binder.places import place_of
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.select import Rows, SelectBinder, sort_key, sort_ordinal
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.signatures import illegal_null
 from firesteel.table.inference.common_type import common_type
 from firesteel.table.inference.families import is_null

@@ -9,9 +9,9 @@ from sqlglot import exp
 from firesteel.table.binder.calls import call, cast_to
 from firesteel.table.binder.expressions import OPERATORS, ExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
-from firesteel.table.expressions.errors import Position, ValidationError
-from firesteel.table.expressions.nodes import Case, Expression, InputRef, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import Position, ValidationError
+from firesteel.table.bound.nodes import Case, Expression, InputRef, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.signatures import common_arguments
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode, Project
 from firesteel.table.plan.subqueries import Exists, InSubquery, ScalarSubquery

@@ -9,12 +9,12 @@ from sqlglot import exp
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.scope import Scope, ScopeColumn
 from firesteel.table.binder.time_attributes import as_rowtime
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression
+from firesteel.table.bound.resolved import ResolvedExpression
+from firesteel.table.bound.session import Session
 from firesteel.table.catalog.columns import Column, ComputedColumn, MetadataColumn, PhysicalColumn
 from firesteel.table.catalog.resolved_schema import ResolvedSchema, UniqueConstraint, WatermarkSpec
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression
-from firesteel.table.expressions.resolved import ResolvedExpression
-from firesteel.table.expressions.session import Session
 from firesteel.table.parser import parse_expression, parse_type
 from firesteel.table.parser.sql_text import sql_text
 from firesteel.table.parser.types import to_logical_type

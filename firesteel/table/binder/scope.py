@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, FieldAccess, InputRef, Literal
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, FieldAccess, InputRef, Literal
 from firesteel.types.logical import FieldsType, LogicalType
 
 __all__ = ["Scope", "ScopeColumn", "field_of", "item_of"]

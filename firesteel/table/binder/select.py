@@ -15,8 +15,8 @@ from firesteel.table.binder.grouping_functions import with_grouping_functions
 from firesteel.table.binder.over import OverBinder, has_window, sort_key
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.scope import field_of
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import Aggregate, Filter, LogicalNode, Project, SortKey, unique_names
 from firesteel.types.logical import FieldsType

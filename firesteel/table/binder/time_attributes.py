@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.time_attributes import is_rowtime, regular
 from firesteel.types.logical import LocalZonedTimestampType, LogicalType, TimestampKind, TimestampType
 

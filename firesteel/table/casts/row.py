@@ -6,9 +6,9 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from firesteel.table.bound.errors import EvaluationError
+from firesteel.table.bound.session import Session
 from firesteel.table.casts.text import text_function
-from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.session import Session
 from firesteel.table.inference import families
 from firesteel.table.values import numbers
 from firesteel.table.values import temporal_text as temporal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.session import Session
 from firesteel.table.values import temporal_text as temporal
 from firesteel.table.values.bitmap import bitmap_text
 from firesteel.table.values.variant import variant_text

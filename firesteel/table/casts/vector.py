@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.errors import EvaluationError
+from firesteel.table.bound.errors import EvaluationError
 from firesteel.table.inference import families
 from firesteel.types import logical as t
 from firesteel.types.internal import arrow_type

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.config.configuration import Configuration
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.sink import DynamicTableSink
 from firesteel.table.connector.source import DynamicTableSource
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import RowType
 
 __all__ = [

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.factory import FactoryContext, check_options
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import RowType
 
 __all__ = [

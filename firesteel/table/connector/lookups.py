@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firesteel.config.option_values import to_duration
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 
 __all__ = [
     "DEFAULT_LOOKUP",

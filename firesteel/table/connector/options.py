@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from firesteel.config.option import ConfigOption, InvalidConfigurationError
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 
 __all__ = ["option_of", "required_option"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.lookups import FullCacheOptions, LookupCacheOptions
-from firesteel.table.expressions.nodes import Expression
 from firesteel.types.logical import RowType
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from firesteel.common.time import Duration, to_millis
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.config.option import ConfigOption, ConfigOptions
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.options import option_of
-from firesteel.table.expressions.errors import ValidationError
 
 __all__ = ["WATERMARK_OPTIONS", "WatermarkParams", "watermark_params"]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from firesteel.common.types import RowKind
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.errors import EvaluationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanContext, ScanTableSource
-from firesteel.table.expressions.errors import EvaluationError
 from firesteel.table.runtime.batch_source import BatchSource
 from firesteel.types.internal import to_column
 from firesteel.types.logical import LogicalType, RowType

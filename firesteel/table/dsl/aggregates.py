@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.dsl.base import ExpressionBase
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
 
 if TYPE_CHECKING:

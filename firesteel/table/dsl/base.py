@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from sqlglot import exp
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.dsl.summary import summary
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
 from firesteel.types.logical import DecimalType, DoubleType, LogicalType
 

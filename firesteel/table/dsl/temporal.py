@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.dsl.base import ExpressionBase, cast_node
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
 from firesteel.types.logical import DateType, TimestampType, TimeType
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from firesteel.config.configuration import Configuration
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.manager import FoundTable
@@ -27,7 +28,6 @@ from firesteel.table.environment.statements.show import list_functions, list_use
 from firesteel.table.environment.table import Table
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.explain_detail import ExplainDetail
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import parse_path, parse_statement
 from firesteel.table.parser.statements.dml import Query
 from firesteel.table.plan.nodes import TableScan

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.dsl.windows import GroupWindow, OverWindow
 from firesteel.table.environment.planning.selection import nodes_of, only_names, without_alias
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
 
 if TYPE_CHECKING:

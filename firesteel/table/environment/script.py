@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 
 from firesteel.common.errors import FiresteelError
+from firesteel.table.bound.errors import Position, ValidationError
 from firesteel.table.environment.environment import TableEnvironment
 from firesteel.table.environment.planning.inserts import bind_insert
 from firesteel.table.environment.results.execution import execute_inserts
 from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.statements.dispatch import execute_statement
-from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.parser import SqlParserException, parse_statement, split_script
 from firesteel.table.parser.statements.base import Source, Statement
 from firesteel.table.parser.statements.dml import BeginStatementSet, EndStatementSet, Insert

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.environment.planning.inserts import bind_insert, sink_of
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import add_inserts, execute_inserts
 from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.statements.explain import explain_plans
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import parse_statement
 from firesteel.table.parser.statements.dml import Insert
 from firesteel.table.plan.streaming import Sink

@@ -6,13 +6,13 @@ from typing import Any
 
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.environment.environment import TableEnvironment
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.planning.streams import from_stream, to_stream
 from firesteel.table.environment.table import Table
 from firesteel.table.environment_settings import EnvironmentSettings
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.schema import Schema
 
 __all__ = ["StreamTableEnvironment"]

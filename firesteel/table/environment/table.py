@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import exp
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.dsl.base import column_node, ordered_node
 from firesteel.table.dsl.expression import Expression
@@ -19,7 +20,6 @@ from firesteel.table.environment.results.execution import dataframe_of, execute_
 from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.statements.explain import explain_plans
 from firesteel.table.explain_detail import ExplainDetail
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.table_schema import TableSchema

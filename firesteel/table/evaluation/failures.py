@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from firesteel.table.bound.errors import EvaluationError
+from firesteel.table.bound.nodes import Call, Case, Expression, InputRef, walk
+from firesteel.table.bound.session import Session
 from firesteel.table.casts.text import text_function
-from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Case, Expression, InputRef, walk
-from firesteel.table.expressions.session import Session
 
 __all__ = ["located"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from firesteel.table.bound.errors import EvaluationError
+from firesteel.table.bound.nodes import Call, Case, Cast, Expression, FieldAccess, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.row_codegen import evaluate_constant
-from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, Literal
-from firesteel.table.expressions.session import Session
 from firesteel.table.functions.registry import function
 
 __all__ = ["fold"]

@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from firesteel.table.bound.errors import EvaluationError
+from firesteel.table.bound.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.casts.row import cast_row
 from firesteel.table.evaluation.failures import located
-from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal
-from firesteel.table.expressions.session import Session
 from firesteel.table.functions.registry import function
 from firesteel.types.logical import DecimalType
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.table.expressions.nodes import Cast
+from firesteel.table.bound.nodes import Cast
 from firesteel.table.functions.spark.failures import failure_text, value_text
 from firesteel.table.functions.spark.texts import quoted_text, spark_type
 from firesteel.table.inference import families

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from firesteel.table.bound.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal
 from firesteel.table.evaluation.spark_casts import cast_text
-from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal
 from firesteel.table.functions.registry import function
 from firesteel.table.functions.spark.texts import literal_text, spark_type
 from firesteel.types.logical import FieldsType

@@ -14,15 +14,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from firesteel.table.bound.errors import EvaluationError
+from firesteel.table.bound.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal, walk
+from firesteel.table.bound.session import Session
 from firesteel.table.casts.row import can_fail as cast_can_fail
 from firesteel.table.casts.row import cast_row
 from firesteel.table.casts.vector import cast_vector
 from firesteel.table.casts.vector_text import partial_cast_vector
 from firesteel.table.evaluation.folding import fold
 from firesteel.table.evaluation.row_codegen import can_be_null, compile_row
-from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal, walk
-from firesteel.table.expressions.session import Session
 from firesteel.table.functions.registry import function
 from firesteel.types.internal import arrow_type, from_column, to_column
 from firesteel.types.logical import LogicalType

@@ -12,10 +12,10 @@ from firesteel.common.errors import FiresteelError
 from firesteel.config.option import ConfigOptions
 from firesteel.formats.avro.schema import import_fastavro
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.factory import FactoryContext
 from firesteel.table.connector.format import Decoded, Decoder, DecodingFormat, Encoder, EncodingFormat, FormatFactory
 from firesteel.table.connector.options import option_of
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types import logical as t
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema, from_column, to_column

@@ -12,6 +12,7 @@ import numpy as np
 from firesteel.common.errors import FiresteelError
 from firesteel.config.option import ConfigOptions
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.factory import FactoryContext
 from firesteel.table.connector.format import (
@@ -23,7 +24,6 @@ from firesteel.table.connector.format import (
     FormatFactory,
 )
 from firesteel.table.connector.options import option_of
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types import logical as t
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema, from_column, to_column

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import EvaluationError
+from firesteel.table.bound.nodes import Call, Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.functions import datetime_arithmetic
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall, Signature
 from firesteel.table.functions.signatures import NUMERIC, any_nullable, check_count, illegal_null, mismatch, signature

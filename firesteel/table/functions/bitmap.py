@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from firesteel.table.expressions.errors import EvaluationError
+from firesteel.table.bound.errors import EvaluationError
 from firesteel.table.functions.definition import FunctionDefinition
 from firesteel.table.functions.signatures import BINARY, BITMAP, Parameter, signature
 from firesteel.table.values.bitmap import (

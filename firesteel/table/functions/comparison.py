@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.nodes import Call, Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call, Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall, Signature
 from firesteel.table.functions.signatures import ANY, any_nullable, check_count, mismatch, signature
 from firesteel.table.functions.spark.texts import comparison

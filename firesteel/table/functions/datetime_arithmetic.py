@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.nodes import Call
+from firesteel.table.bound.nodes import Call
 from firesteel.table.functions.definition import Inferred
 from firesteel.table.functions.spark.temporal import moved
 from firesteel.table.inference.common_type import common_type

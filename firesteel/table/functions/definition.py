@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from firesteel.table.expressions.nodes import Call, Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call, Expression
+from firesteel.table.bound.session import Session
 from firesteel.types.logical import LogicalType
 
 __all__ = ["FunctionDefinition", "FunctionKind", "Inferred", "PerCall", "Signature"]

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.columns.keys import KeyGroups
-from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import EvaluationError
+from firesteel.table.bound.nodes import Call, Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
 from firesteel.table.functions.signatures import CHARACTER, INTEGER, signature
 from firesteel.types import logical as t

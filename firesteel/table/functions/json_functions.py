@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.nodes import Call, Expression, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import EvaluationError, ValidationError
+from firesteel.table.bound.nodes import Call, Expression, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
 from firesteel.table.functions.json_text import json_serializer
 from firesteel.table.functions.signatures import CHARACTER, check_count, mismatch, signature

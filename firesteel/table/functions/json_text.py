@@ -7,8 +7,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from firesteel.table.bound.session import Session
 from firesteel.table.casts.text import text_function
-from firesteel.table.expressions.session import Session
 from firesteel.table.values.json_path import to_json
 from firesteel.table.values.temporal_text import timestamp_text
 from firesteel.table.values.variant import variant_text

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Expression, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Expression, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
 from firesteel.table.inference.families import is_character, is_null
 from firesteel.types import logical as t

@@ -6,8 +6,8 @@ import random
 import uuid
 from collections.abc import Callable
 
-from firesteel.table.expressions.nodes import Call, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, PerCall
 from firesteel.table.functions.signatures import INTEGER, signature
 from firesteel.types import logical as t

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.functions.definition import FunctionDefinition
 
 __all__ = ["FAMILIES", "OPERATORS", "find_function", "function", "functions", "unknown_function"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.functions.definition import Inferred, Signature
 from firesteel.table.inference import families
 from firesteel.table.inference.common_type import common_type

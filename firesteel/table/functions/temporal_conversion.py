@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.nodes import Call, Expression, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import EvaluationError, ValidationError
+from firesteel.table.bound.nodes import Call, Expression, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
 from firesteel.table.functions.signatures import CHARACTER, INTEGER, Parameter, check_count, mismatch, signature
 from firesteel.table.inference.families import is_character, is_numeric, is_timestamp

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from firesteel.table.expressions.nodes import Call
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call
+from firesteel.table.bound.session import Session
 from firesteel.table.values.calendar import add_months, civil, day_number
 from firesteel.table.values.zones import find_zone, to_local
 from firesteel.types import logical as t

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from firesteel.common.types import RowKind
+from firesteel.table.bound.errors import Position, ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.plan.nodes import Keys, SingleInput
 from firesteel.types.logical import RowField, RowType, VarCharType
 

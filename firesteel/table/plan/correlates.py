@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.expressions.nodes import Expression
 from firesteel.table.plan.nodes import SingleInput, unique_names
 from firesteel.types.logical import (
     ArrayType,

@@ -13,7 +13,7 @@ from firesteel.config.table_options import (
     LATE_FIRE_DELAY,
     LATE_FIRE_ENABLED,
 )
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.time_attributes import is_proctime
 from firesteel.table.plan.window_kinds import SessionWindow

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from firesteel.common.types import RowKind
+from firesteel.table.bound.nodes import Expression, Literal
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.expressions.nodes import Expression, Literal
 from firesteel.table.plan.nodes import NO_KEYS, Join, JoinKind, Keys, LogicalNode, TwoInputs
 from firesteel.table.plan.time_attributes import without_time_attributes
 from firesteel.types.logical import BooleanType, RowType

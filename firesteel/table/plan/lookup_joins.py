@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.lookups import DEFAULT_LOOKUP, LookupOptions
-from firesteel.table.expressions.nodes import Expression
 from firesteel.table.plan.nodes import NO_KEYS, JoinKind, Keys, SingleInput, TableScan, unique_names
 from firesteel.types.logical import RowField, RowType
 

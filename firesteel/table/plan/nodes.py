@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from typing_extensions import Self
 
 from firesteel.common.types import RowKind
+from firesteel.table.bound.errors import Position, ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanTableSource
-from firesteel.table.expressions.errors import Position, ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.types.logical import BigIntType, LogicalType, RowField, RowType
 
 __all__ = [

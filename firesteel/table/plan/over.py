@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from firesteel.common.types import RowKind
+from firesteel.table.bound.errors import Position, ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.expressions.errors import Position, ValidationError
 from firesteel.table.plan.nodes import Keys, SingleInput, SortKey
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.types.logical import LogicalType, RowField, RowType

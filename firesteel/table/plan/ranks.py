@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.nodes import NO_KEYS, Keys, SingleInput, SortKey
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.types.logical import BigIntType, RowField, RowType

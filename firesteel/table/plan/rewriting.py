@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from firesteel.table.expressions.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef
+from firesteel.table.bound.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef
 from firesteel.table.plan.subqueries import InSubquery
 
 __all__ = ["inlined", "moved_inputs", "named_inputs", "transform"]

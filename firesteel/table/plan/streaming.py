@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from firesteel.common.types import RowKind
+from firesteel.table.bound.errors import Position, ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef, walk
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.sink import DynamicTableSink
 from firesteel.table.connector.watermark_options import WatermarkParams
-from firesteel.table.expressions.errors import Position, ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef, walk
 from firesteel.table.plan.nodes import ChangeKeeping, Keys, LogicalNode, Projection, SingleInput, SortKey
 from firesteel.types.logical import RowType
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from firesteel.table.expressions.errors import Position
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.bound.errors import Position
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.plan.nodes import Join, JoinKind, LogicalNode, TwoInputs
 from firesteel.types.logical import RowType
 

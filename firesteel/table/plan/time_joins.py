@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.lookups import DEFAULT_LOOKUP, LookupOptions
-from firesteel.table.expressions.nodes import Expression
 from firesteel.table.plan.joins import TRUE, KeyedJoin
 from firesteel.table.plan.nodes import Join, JoinKind, Keys, LogicalNode, TwoInputs
 from firesteel.table.plan.time_attributes import without_time_attributes

@@ -19,7 +19,7 @@ Project(n=[CASE WHEN IS_NULL(n) THEN 0 ELSE n END])
 from __future__ import annotations
 
 from firesteel.table.binder.calls import call
-from firesteel.table.expressions.nodes import Case, Expression, InputRef, Literal
+from firesteel.table.bound.nodes import Case, Expression, InputRef, Literal
 from firesteel.table.plan.nodes import Aggregate, Join, JoinKind, LogicalNode, Project, Values
 from firesteel.types.logical import BooleanType, RowType
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from firesteel.table.binder.calls import call
-from firesteel.table.expressions.nodes import Call, Cast, Expression, InputRef, Literal, walk
+from firesteel.table.bound.nodes import Call, Cast, Expression, InputRef, Literal, walk
 from firesteel.table.functions.registry import function
 from firesteel.table.plan.subqueries import OuterRef, Subquery
 

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from firesteel.table.bound.nodes import Call, Case, Expression, InputRef, Literal, walk
+from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.folding import fold
-from firesteel.table.expressions.nodes import Call, Case, Expression, InputRef, Literal, walk
-from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.rewriting import inlined, transform
 from firesteel.table.plan.streaming import Calc, WatermarkAssigner

@@ -2,7 +2,7 @@
 
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.catalog import ObjectIdentifier
->>> from firesteel.table.expressions.nodes import InputRef, Literal
+>>> from firesteel.table.bound.nodes import InputRef, Literal
 >>> from firesteel.table.plan.nodes import Filter, Project, TableScan
 >>> from firesteel.types.logical import RowType
 >>> scan = TableScan(ObjectIdentifier("c", "d", "t"), RowType.of(["a", "b"], [DataTypes.INT(), DataTypes.BOOLEAN()]))
@@ -16,7 +16,7 @@ Calc(select=[a AS x], where=[b])
 from __future__ import annotations
 
 from firesteel.table.binder.calls import call
-from firesteel.table.expressions.nodes import Call, Expression, walk
+from firesteel.table.bound.nodes import Call, Expression, walk
 from firesteel.table.functions.registry import function
 from firesteel.table.plan.nodes import Filter, LogicalNode, Project
 from firesteel.table.plan.rewriting import inlined

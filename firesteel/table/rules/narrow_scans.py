@@ -3,7 +3,7 @@
 >>> from firesteel.table.binder.calls import call
 >>> from firesteel.table.catalog import ObjectIdentifier
 >>> from firesteel.table.connectors.postgres.jdbc import JdbcTableSource
->>> from firesteel.table.expressions.nodes import InputRef, Literal
+>>> from firesteel.table.bound.nodes import InputRef, Literal
 >>> from firesteel.types.logical import BigIntType, RowType
 >>> row_type = RowType.of(["a"], [BigIntType()], nullable=False)
 >>> source = JdbcTableSource("postgresql://localhost/db", None, None, "t", row_type)
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.plan.nodes import Filter, LogicalNode, Project, Sort, TableScan
 from firesteel.table.plan.rewriting import named_inputs
 from firesteel.table.plan.streaming import WatermarkAssigner

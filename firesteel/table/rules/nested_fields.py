@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from firesteel.table.expressions.nodes import Expression, FieldAccess, InputRef
+from firesteel.table.bound.nodes import Expression, FieldAccess, InputRef
 from firesteel.table.plan.nodes import LogicalNode, TableScan, unique_names
 from firesteel.table.plan.rewriting import transform
 from firesteel.table.plan.streaming import Calc, WatermarkAssigner

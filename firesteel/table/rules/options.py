@@ -11,7 +11,7 @@ from firesteel.config.table_options import (
     REQUIRE_ON_CONFLICT,
     UPSERT_MATERIALIZE,
 )
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 
 __all__ = ["OptimizerOptions"]
 

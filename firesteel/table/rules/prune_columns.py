@@ -3,7 +3,7 @@
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.catalog import ObjectIdentifier
 >>> from firesteel.table.connectors.in_memory import InMemorySource, batch_of
->>> from firesteel.table.expressions.nodes import InputRef
+>>> from firesteel.table.bound.nodes import InputRef
 >>> from firesteel.table.plan.nodes import TableScan
 >>> from firesteel.types.logical import RowType
 >>> row_type = RowType.of(["a", "b"], [DataTypes.INT(), DataTypes.INT()], nullable=False)

@@ -5,7 +5,7 @@ Spark leaves columns out that it reads itself. Other sources are told before the
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.catalog import ObjectIdentifier
 >>> from firesteel.table.connectors.in_memory import InMemorySource, batch_of
->>> from firesteel.table.expressions.nodes import InputRef
+>>> from firesteel.table.bound.nodes import InputRef
 >>> from firesteel.types.logical import RowType
 >>> row_type = RowType.of(["a", "b"], [DataTypes.INT(), DataTypes.INT()], nullable=False)
 >>> source = InMemorySource(row_type, batch_of([(1, 2)], row_type))
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firesteel.table.expressions.nodes import walk
+from firesteel.table.bound.nodes import walk
 from firesteel.table.plan.nodes import Filter, LogicalNode, Project, TableScan
 from firesteel.table.plan.rewriting import moved_inputs
 from firesteel.table.plan.streaming import inputs_of

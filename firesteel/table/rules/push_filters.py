@@ -3,7 +3,7 @@
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.binder.calls import call
 >>> from firesteel.table.catalog import ObjectIdentifier
->>> from firesteel.table.expressions.nodes import InputRef, Literal
+>>> from firesteel.table.bound.nodes import InputRef, Literal
 >>> from firesteel.table.plan.joins import TRUE
 >>> from firesteel.table.plan.nodes import Join, JoinKind, TableScan
 >>> from firesteel.types.logical import RowType
@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.plan.joins import TRUE
 from firesteel.table.plan.nodes import Filter, Join, JoinKind, LogicalNode, Project
 from firesteel.table.plan.rewriting import inlined, moved_inputs

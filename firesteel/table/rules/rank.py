@@ -3,7 +3,7 @@
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.binder.calls import call
 >>> from firesteel.table.catalog import ObjectIdentifier
->>> from firesteel.table.expressions.nodes import InputRef, Literal
+>>> from firesteel.table.bound.nodes import InputRef, Literal
 >>> from firesteel.table.plan.nodes import SortKey, TableScan
 >>> from firesteel.table.plan.over import Bound, BoundKind, Frame, Over, OverCall, OverGroup
 >>> from firesteel.types.logical import RowType
@@ -23,10 +23,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Cast, Expression, InputRef, Literal, walk
+from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.row_codegen import evaluate_constant
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Cast, Expression, InputRef, Literal, walk
-from firesteel.table.expressions.session import Session
 from firesteel.table.inference.families import is_integer
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.over import Over

@@ -18,7 +18,7 @@ from dataclasses import replace
 from enum import Enum
 
 from firesteel.common.types import RowKind
-from firesteel.table.expressions.nodes import InputRef
+from firesteel.table.bound.nodes import InputRef
 from firesteel.table.plan.nodes import Aggregate, LogicalNode
 from firesteel.table.plan.ranks import Rank
 from firesteel.table.plan.streaming import Calc

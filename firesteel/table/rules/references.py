@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.table.expressions.nodes import InputRef
+from firesteel.table.bound.nodes import InputRef
 from firesteel.table.plan.nodes import LogicalNode
 
 __all__ = ["references"]

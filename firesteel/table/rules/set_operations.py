@@ -30,7 +30,7 @@ ReplicateRows(count=[$count], select=[a])
 from __future__ import annotations
 
 from firesteel.table.binder.calls import call
-from firesteel.table.expressions.nodes import Case, Expression, InputRef, Literal
+from firesteel.table.bound.nodes import Case, Expression, InputRef, Literal
 from firesteel.table.plan.nodes import (
     Aggregate,
     AggregateCall,

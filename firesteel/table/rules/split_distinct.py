@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from firesteel.table.binder.calls import call
-from firesteel.table.expressions.nodes import Expression, Literal
+from firesteel.table.bound.nodes import Expression, Literal
 from firesteel.table.functions.hashes import BUCKET
 from firesteel.table.inference import decimals
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, DistinctSplit, LogicalNode, unique_names

@@ -10,13 +10,13 @@ SortLimit(orderBy=[a DESC NULLS FIRST], offset=[2], fetch=[3])
 >>> temporal_sort(Sort(scan, (SortKey(0),)))
 Traceback (most recent call last):
     ...
-firesteel.table.expressions.errors.ValidationError: Sort on a non-time-attribute field is not supported.
+firesteel.table.bound.errors.ValidationError: Sort on a non-time-attribute field is not supported.
 Hint: Add LIMIT, or sort by a time attribute first.
 """
 
 from __future__ import annotations
 
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.plan.nodes import LogicalNode, Sort, Values
 from firesteel.table.plan.ranks import Rank, TemporalSort
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime

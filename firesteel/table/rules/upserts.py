@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from firesteel.common.types import RowKind
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.changelogs import ChangelogNormalize, CompactingMaterialize, UpsertMaterialize
 from firesteel.table.plan.nodes import Keys, LogicalNode, TableScan
 from firesteel.table.plan.source_watermarks import SourceWatermark

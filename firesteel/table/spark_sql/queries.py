@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from firesteel.table.bound.nodes import Call, Expression, Literal
 from firesteel.table.evaluation.spark_text import spark_text, spark_type
-from firesteel.table.expressions.nodes import Call, Expression, Literal
 from firesteel.table.names import quoted
 from firesteel.table.plan.correlates import Unnest
 from firesteel.table.plan.nodes import (

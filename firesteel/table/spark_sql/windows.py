@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from firesteel.table.bound.nodes import Literal
 from firesteel.table.evaluation.spark_text import spark_text, spark_type
-from firesteel.table.expressions.nodes import Literal
 from firesteel.table.inference.families import is_integer, is_timestamp
 from firesteel.table.names import quoted
 from firesteel.table.plan.nodes import Project, SortKey

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from firesteel.config.table_options import AGG_PHASE_STRATEGY
 from firesteel.runtime.operators.columns.calc import CalcSpec
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import InputRef
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import InputRef
 from firesteel.table.plan.nodes import Aggregate
 from firesteel.table.plan.replicate import EXPAND_ID, Expand
 from firesteel.table.runtime.operators.aggregate.expand import ExpandSpec

@@ -12,12 +12,12 @@ from firesteel.config.table_options import SOURCE_IDLE_TIMEOUT
 from firesteel.datastream.data_stream import parallelism_of
 from firesteel.runtime.operators.columns.calc import CalcSpec
 from firesteel.runtime.operators.columns.watermarks import ColumnWatermarksSpec
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.connector.sink import SinkContext
 from firesteel.table.connector.source import ScanContext
 from firesteel.table.connectors.in_memory import InMemorySource, batch_of
 from firesteel.table.evaluation.row_codegen import evaluate_constant
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression
 from firesteel.table.plan.nodes import SetKind, SetOperation, TableScan, Values
 from firesteel.table.plan.rewriting import inlined, moved_inputs
 from firesteel.table.plan.streaming import Calc, Sink, WatermarkAssigner, inputs_of

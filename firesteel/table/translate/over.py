@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.plan.over import BoundKind, Over
 from firesteel.table.plan.ranks import TemporalSort
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime

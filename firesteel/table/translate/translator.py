@@ -14,8 +14,8 @@ from firesteel.graph.transformation import PartitionTransformation, TwoInputTran
 from firesteel.runtime.columns.keys import ColumnKeySelector
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.model.partitioner import KeyGroupPartitioner
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.changelogs import ToChangelog
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.streaming import NamedQuery, Sink, uid_below

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from firesteel.table import DataTypes
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from tests.support.table_queries import plan_of, run_query, source_of
 
 FAST = {"connector": "datagen", "rows-per-second": "1000000"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from firesteel.table import DataTypes
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.types.logical import RowType
 from tests.support.table_queries import run_query, sink_of, source_of, write_rows
 

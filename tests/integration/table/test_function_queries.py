@@ -10,7 +10,7 @@ from firesteel.common.errors import JobExecutionError
 from firesteel.common.types import RowKind
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.table import DataTypes, StreamTableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.values.bitmap import from_integers
 from firesteel.testing.in_process import InProcessExecutor
 

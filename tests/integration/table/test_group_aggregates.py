@@ -10,7 +10,7 @@ import pytest
 
 from firesteel.common.types import RowKind
 from firesteel.table import DataTypes, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.types.internal import to_column
 from tests.support.sql_expressions import from_recorded, logical_type

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from firesteel.table import TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 
 QUERY = """SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE {}, DESCRIPTOR(ts), INTERVAL '10' SECOND))
 GROUP BY window_start, window_end"""

@@ -9,11 +9,11 @@ import pytest
 
 from firesteel.connectors.generators.nexmark import Auction, Bid, NexmarkConfig, NexmarkGenerator, Person
 from firesteel.table.binder.calls import call
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Case, FieldAccess, InputRef, Literal
 from firesteel.table.catalog import ObjectIdentifier
 from firesteel.table.connectors.nexmark.columns import ROW_TYPE
 from firesteel.table.connectors.nexmark.source import NexmarkTableSource
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Case, FieldAccess, InputRef, Literal
 from firesteel.table.plan.nodes import LogicalNode, TableScan, walk
 from firesteel.table.plan.streaming import Calc, WatermarkAssigner
 from firesteel.table.rules.references import references

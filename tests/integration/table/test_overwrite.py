@@ -9,12 +9,12 @@ import pytest
 from firesteel.connectors.files.part_file import PendingFile
 from firesteel.spi.sink import Committer
 from firesteel.table import EnvironmentSettings, TableEnvironment
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext, register_factory
 from firesteel.table.connector.sink import DynamicTableSink
 from firesteel.table.connectors import blackhole
 from firesteel.table.connectors.filesystem.overwriting import OverwritingCommitter
 from firesteel.table.connectors.in_memory import InMemorySource, batch_of
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
 

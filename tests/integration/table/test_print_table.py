@@ -8,7 +8,7 @@ import pytest
 
 from firesteel.common.types import RowKind
 from firesteel.table import DataTypes
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.types.logical import RowType
 from tests.support.table_queries import sink_of, write_rows
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from firesteel.table import EnvironmentSettings, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "file_tables.json").read_text())

@@ -13,7 +13,7 @@ from firesteel.config import checkpointing_options
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.operator_id import operator_ids
 from firesteel.table import EnvironmentSettings, StreamTableEnvironment, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
 

@@ -13,7 +13,7 @@ from firesteel.common.types import RowKind
 from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.table import DataTypes, ExplainDetail, Schema, StreamTableEnvironment, TableDescriptor
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
 TYPE = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])

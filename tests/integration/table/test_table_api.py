@@ -11,6 +11,7 @@ import pytest
 
 from firesteel.common import Row
 from firesteel.table import DataTypes, Expression, Table, TableEnvironment
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.expression import JsonOnNull
 from firesteel.table.expressions import (
     array,
@@ -25,7 +26,6 @@ from firesteel.table.expressions import (
     with_all_columns,
     with_columns,
 )
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.window import Over, Tumble
 
 

@@ -13,8 +13,8 @@ import pytest
 from firesteel.common import Row
 from firesteel.common.errors import JobExecutionError
 from firesteel.table import ExplainDetail, ResultKind, TableEnvironment
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog import CatalogDatabase
-from firesteel.table.expressions.errors import ValidationError
 
 VALUES = "(VALUES (1, 'a', CAST(NULL AS INT)), (22, 'bbbb', 3)) AS x(i, s, n)"
 

@@ -12,11 +12,11 @@ from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec
 from firesteel.table import DataTypes
 from firesteel.table.binder.queries import QueryBinder
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.sink import DynamicTableSink, SinkContext
 from firesteel.table.connectors.in_memory import InMemorySource, batch_of
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.streaming import Sink

@@ -9,7 +9,7 @@ import pytest
 
 from firesteel.common.types import RowKind
 from firesteel.table import DataTypes, EnvironmentSettings, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 from firesteel.testing.services.kafka_broker import KafkaBroker
 from firesteel.types.logical import RowField, RowType

@@ -8,7 +8,7 @@ import pytest
 
 from firesteel.common import Row
 from firesteel.table import EnvironmentSettings, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
 COLUMNS = """

@@ -9,10 +9,10 @@ import pytest
 from firesteel.common.types import RowKind
 from firesteel.spi.sink import DeliveryGuarantee
 from firesteel.table import DataTypes
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.lookups import FullCacheOptions
 from firesteel.table.connectors.postgres.cdc import PostgresCdcTableSource
 from firesteel.table.connectors.postgres.jdbc import JdbcTableSource
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import RowType
 from tests.support.table_queries import run_query, sink_of, source_of, write_rows
 

@@ -17,11 +17,11 @@ from firesteel.datastream import DataStream, StreamExecutionEnvironment
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec, RowsToColumnsSpec
 from firesteel.table.binder.calls import call
 from firesteel.table.binder.queries import QueryBinder
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import InputRef, Literal
 from firesteel.table.catalog import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanContext, ScanTableSource
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import InputRef, Literal
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.streaming import WatermarkAssigner

@@ -8,7 +8,7 @@ from firesteel.config.configuration import Configuration
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec
 from firesteel.table.binder.queries import QueryBinder
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.session import Session
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.rules.optimizer import optimize

@@ -10,7 +10,7 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.operators.columns.calc import CalcSpec
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.scope import Scope
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.session import Session
 from firesteel.table.parser import parse_expression
 from firesteel.table.runtime.operators.calc import ConditionFunction, ProjectionFunction
 from firesteel.types.internal import columns_schema

@@ -18,10 +18,10 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.operators.checkpointed import StateInitializationContext
 from firesteel.table import DataTypes, EnvironmentSettings, TableEnvironment
+from firesteel.table.bound.errors import EvaluationError, ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.sink import DynamicTableSink, SinkContext
 from firesteel.table.connectors.in_memory import batch_of
-from firesteel.table.expressions.errors import EvaluationError, ValidationError
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.source_watermarks import SourceWatermark
 from firesteel.table.plan.streaming import Sink

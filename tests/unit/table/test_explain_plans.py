@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from firesteel.table import EnvironmentSettings, TableEnvironment
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.environment.statements.plan_tree import PlanTree
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.traits import infer_traits
 from firesteel.table.rules.optimizer import optimize
 from firesteel.table.spark_sql.layout import laid_out

@@ -7,10 +7,10 @@ import pytest
 
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.scope import Scope, ScopeColumn
+from firesteel.table.bound.errors import EvaluationError, ValidationError
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.evaluation.row_codegen import compile_row
 from firesteel.table.evaluation.vector_codegen import compile_vector
-from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.nodes import Expression
 from firesteel.table.parser import parse_expression
 from firesteel.types import logical as t
 from firesteel.types.internal import to_column

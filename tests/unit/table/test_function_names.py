@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from firesteel.table import EnvironmentSettings, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.functions.registry import OPERATORS, functions
 
 ROWS = "(VALUES (1, CAST(10 AS BIGINT), 'a'), (2, CAST(20 AS BIGINT), 'bcd')) AS v(i, n, s)"

@@ -22,8 +22,8 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.columnar import row_columns
 from firesteel.runtime.state.single_key.backend import SingleKeyStateBackend
-from firesteel.table.expressions.nodes import Call, InputRef
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call, InputRef
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import JoinKind
 from firesteel.table.runtime.operators.joins.regular import RegularJoinSpec
 from firesteel.table.runtime.operators.joins.sides import JoinSide

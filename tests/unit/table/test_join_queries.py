@@ -11,10 +11,10 @@ import pytest
 from firesteel.common.errors import FiresteelWarning
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.table import DataTypes
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.lookups import FullCacheOptions, LookupCacheOptions
 from firesteel.table.connector.source import LookupFunction, LookupTableSource
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.testing.clock import FakeClock
 from firesteel.types.logical import LocalZonedTimestampType, RowType, TimestampKind, TimestampType
 from tests.support.sql_harness import HarnessTable, QueryHarness

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from firesteel.table import EnvironmentSettings, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 
 TABLES = [
     """CREATE TABLE orders (

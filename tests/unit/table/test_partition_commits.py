@@ -9,10 +9,10 @@ import pytest
 
 from firesteel.common.errors import FiresteelError
 from firesteel.table import DataTypes
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connectors.filesystem.bulk_files import Part
 from firesteel.table.connectors.filesystem.partition_commits import CommitTrigger, PartWatermark
 from firesteel.table.connectors.filesystem.sink import FileSystemTableSink
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import RowType
 from tests.support.fixtures.connectors import FakeWriterContext
 from tests.support.table_queries import sink_of

@@ -10,8 +10,8 @@ import pytest
 
 from firesteel.table import DataTypes
 from firesteel.table.binder.queries import QueryBinder
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog import ObjectIdentifier
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.nodes import LogicalNode, TableScan, walk
 from firesteel.types.logical import RowType

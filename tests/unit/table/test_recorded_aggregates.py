@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from firesteel.table.binder.queries import QueryBinder
+from firesteel.table.bound.errors import EvaluationError, ValidationError
+from firesteel.table.bound.nodes import Call, InputRef
+from firesteel.table.bound.session import Session
 from firesteel.table.catalog import ObjectIdentifier
 from firesteel.table.evaluation.row_codegen import compile_row
-from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.nodes import Call, InputRef
-from firesteel.table.expressions.session import Session
 from firesteel.table.functions.aggregates import AggregateBody
 from firesteel.table.functions.aggregates.body import bag_key
 from firesteel.table.functions.registry import function

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from firesteel.table.bound.errors import EvaluationError, ValidationError
+from firesteel.table.bound.nodes import Call, Expression, Literal, walk
+from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.row_codegen import compile_row
 from firesteel.table.evaluation.vector_codegen import compile_vector
-from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.nodes import Call, Expression, Literal, walk
-from firesteel.table.expressions.session import Session
 from firesteel.table.functions.definition import FunctionKind
 from firesteel.table.functions.registry import function, functions
 from firesteel.table.parser import SqlParserException

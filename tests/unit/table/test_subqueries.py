@@ -6,7 +6,7 @@ import pytest
 
 from firesteel.common.types import RowKind
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.rules.optimizer import optimize
 from firesteel.table.translate.catalogue import Translator
 from tests.support.sql.running import bound

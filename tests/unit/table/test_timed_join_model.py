@@ -18,8 +18,8 @@ from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import OperatorRuntime
 from firesteel.spi.execution_traits import PIPELINED
-from firesteel.table.expressions.nodes import Call, InputRef
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call, InputRef
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import JoinKind
 from firesteel.table.runtime.operators.joins.interval import SqlIntervalJoinOperator, SqlIntervalJoinSpec
 from firesteel.table.runtime.operators.joins.interval_columns import ColumnIntervalJoinOperator

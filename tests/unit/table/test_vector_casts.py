@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from firesteel.table.bound.nodes import Cast, InputRef
 from firesteel.table.casts.vector import cast_vector
 from firesteel.table.casts.vector_text import partial_cast_vector
 from firesteel.table.evaluation.row_codegen import compile_row
 from firesteel.table.evaluation.vector_codegen import compile_vector
-from firesteel.table.expressions.nodes import Cast, InputRef
 from firesteel.types.internal import from_column, to_column
 from tests.support.sql_expressions import logical_type, same
 

@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from firesteel.table.binder.ddl.columns import declared_column, declared_key, declared_watermark, with_not_null_key
 from firesteel.table.binder.schemas import resolve_schema
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.session import Session
 from firesteel.table.catalog.objects import CatalogBaseTable, TableDistribution
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.session import Session
 from firesteel.table.names import quoted
 from firesteel.table.parser import nodes, parse_expression
 from firesteel.table.parser.statements import alter

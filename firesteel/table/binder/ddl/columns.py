@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from firesteel.table.binder.schemas import DeclaredExpression
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.parser import nodes
 from firesteel.table.parser.statements import tables
 from firesteel.table.parser.types import to_logical_type

@@ -7,9 +7,9 @@ from dataclasses import replace
 from firesteel.table.binder.ddl.columns import declared_column, declared_key, declared_watermark, with_not_null_key
 from firesteel.table.binder.ddl.like import merged_with
 from firesteel.table.binder.schemas import resolve_schema
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.session import Session
 from firesteel.table.catalog.objects import CatalogBaseTable, TableDistribution
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.session import Session
 from firesteel.table.parser.statements import tables
 from firesteel.table.schema import Schema, UnresolvedPhysicalColumn
 from firesteel.types.logical import LogicalType, RowType

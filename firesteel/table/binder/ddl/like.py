@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.objects import CatalogBaseTable
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements.tables import LikeOption
 from firesteel.table.schema import (
     Schema,

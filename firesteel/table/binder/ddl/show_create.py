@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.columns import Column, PhysicalColumn
 from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.objects import TableDistribution
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.names import quoted, string_literal
 from firesteel.types.logical import (
     LocalZonedTimestampType,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.objects import CatalogBaseTable
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
 from firesteel.table.parser.tokens import tokenize
 from firesteel.table.schema import Schema, UnresolvedPhysicalColumn

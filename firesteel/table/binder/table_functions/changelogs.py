@@ -8,8 +8,8 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from firesteel.common.types import RowKind
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, Literal
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, Literal
 from firesteel.table.inference.families import is_character
 from firesteel.table.parser import nodes
 from firesteel.table.plan.changelogs import FromChangelog, ToChangelog

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Expression, InputRef, Literal
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Expression, InputRef, Literal
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import Filter, LogicalNode
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime

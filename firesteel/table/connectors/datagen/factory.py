@@ -10,13 +10,13 @@ import numpy as np
 
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.config.option import ConfigOptions
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext, check_options
 from firesteel.table.connector.options import option_of
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.connectors.datagen.field_options import FieldOptions
 from firesteel.table.connectors.datagen.generators import Generator, own_bits
 from firesteel.table.connectors.nexmark.events import mix_all
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.runtime.generator_source import ColumnGenerator, ColumnGeneratorSource
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema

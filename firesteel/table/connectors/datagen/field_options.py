@@ -10,9 +10,9 @@ from typing import Any
 from firesteel.common.time import Duration
 from firesteel.config.option import ConfigOption, ConfigOptions
 from firesteel.connectors.generators import datagen_fields
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.options import option_of
 from firesteel.table.connectors.datagen import generators as g
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types import logical as t
 
 __all__ = ["FieldOptions"]

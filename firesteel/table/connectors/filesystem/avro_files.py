@@ -16,8 +16,8 @@ from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInp
 from firesteel.formats.stream_format import BulkFormat
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.spi.source import ReaderOutput
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connectors.filesystem.bulk_files import BatchWriter, BulkFiles, compression_of, writing_with
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.formats.avro import avro_schema, from_avro, to_avro
 from firesteel.types import logical as t
 from firesteel.types.arrow import require_pyarrow

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO, ClassVar
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.config.option import ConfigOption
 from firesteel.formats.stream_format import BulkFormat
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.options import option_of
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import RowType
 
 __all__ = ["GROUP_BYTES", "BatchWriter", "BulkFiles", "Part", "compression_of", "writing_with"]

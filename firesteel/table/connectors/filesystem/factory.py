@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from firesteel.common.time import Duration
 from firesteel.config.memory_size import MemorySize
 from firesteel.config.option import ConfigOptions
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext, check_options
 from firesteel.table.connector.format import BUILT_IN_FORMATS, FormatFactory, find_format
 from firesteel.table.connector.options import option_of
@@ -20,7 +21,6 @@ from firesteel.table.connectors.filesystem.partitions import Partitioning
 from firesteel.table.connectors.filesystem.sink import FileSystemTableSink, Rolling
 from firesteel.table.connectors.filesystem.source import FileSystemTableSource
 from firesteel.table.connectors.sinks import PARALLELISM
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.values.zones import find_zone
 
 __all__ = ["FACTORY"]

@@ -13,8 +13,8 @@ from firesteel.formats.file_split import CheckpointedPosition, FileSourceSplit
 from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInput
 from firesteel.formats.stream_format import BulkFormat
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connectors.filesystem.bulk_files import BatchWriter, BulkFiles, compression_of, writing_with
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.logical import LogicalType, LogicalTypeRoot, RowType
 

@@ -21,6 +21,7 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.columns.keys import ColumnKeySelector
 from firesteel.runtime.model.partitioner import KeyGroupPartitioner
 from firesteel.spi.sink import Committer, SinkWriter, WriterContext
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.format import EncodingFormat
 from firesteel.table.connector.sink import DynamicTableSink, SinkContext
@@ -36,7 +37,6 @@ from firesteel.table.connectors.filesystem.partition_commits import (
 )
 from firesteel.table.connectors.filesystem.partitions import Partitioning
 from firesteel.table.connectors.sinks import add_sink
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.runtime.operators.to_records import RecordConverter, ToRecordsOperator, ToRecordsSpec
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema

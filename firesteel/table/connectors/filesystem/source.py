@@ -14,12 +14,12 @@ from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInp
 from firesteel.formats.stream_format import BulkFormat, StreamFormat
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.spi.source import ReaderOutput
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.format import DecodingFormat
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.connectors.filesystem.bulk_files import BulkFiles
 from firesteel.table.connectors.filesystem.partitions import Partitioning, values_of_path
 from firesteel.table.connectors.filesystem.spark_files import spark_read
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.formats.csv.factory import CsvDecodingFormat
 from firesteel.table.runtime.decoding_source import BatchDecoder, DecodingSource
 from firesteel.types.arrow import require_pyarrow

@@ -9,6 +9,7 @@ from firesteel.config.option import ConfigOptions
 from firesteel.connectors.kafka.source.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
 from firesteel.connectors.kafka.topics import KafkaTopicPartition
 from firesteel.spi.sink import DeliveryGuarantee
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext, check_options
 from firesteel.table.connector.format import BUILT_IN_FORMATS, FormatFactory, find_format
@@ -16,7 +17,6 @@ from firesteel.table.connector.options import option_of, required_option
 from firesteel.table.connectors.kafka.sink import KafkaTableSink
 from firesteel.table.connectors.kafka.source import KafkaTableSource, Subscription
 from firesteel.table.connectors.sinks import PARALLELISM
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import LogicalType
 
 __all__ = ["FACTORY", "UPSERT_FACTORY"]

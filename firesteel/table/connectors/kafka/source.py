@@ -16,10 +16,10 @@ from firesteel.connectors.kafka.source.source import KafkaSource
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.columns.keys import ColumnKeySelector
 from firesteel.runtime.model.partitioner import KeyGroupPartitioner
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.format import DecodingFormat
 from firesteel.table.connector.source import ScanContext, ScanTableSource
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.runtime.decoding_source import BatchDecoder, DecodingSource
 from firesteel.table.runtime.operators.ranks.normalize import NormalizeSpec
 from firesteel.types.arrow import require_pyarrow

@@ -8,11 +8,11 @@ from firesteel.common.errors import InvalidProgramError
 from firesteel.config.memory_size import MemorySize
 from firesteel.config.option import ConfigOptions
 from firesteel.connectors.generators.nexmark import NexmarkConfig
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext
 from firesteel.table.connector.options import option_of
 from firesteel.table.connectors.nexmark.columns import ROW_TYPE
 from firesteel.table.connectors.nexmark.source import NexmarkTableSource
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import LogicalType, RowType
 
 __all__ = ["FACTORY"]

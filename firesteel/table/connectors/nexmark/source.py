@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.generators.nexmark import NexmarkConfig
+from firesteel.table.bound.nodes import Expression, InputRef, Literal, walk
+from firesteel.table.bound.session import Session
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.connectors.nexmark.columns import Path, generate, numbers_of, type_of
 from firesteel.table.connectors.nexmark.events import AUCTION, BID, PERSON, Events
 from firesteel.table.evaluation.row_codegen import evaluate_constant
-from firesteel.table.expressions.nodes import Expression, InputRef, Literal, walk
-from firesteel.table.expressions.session import Session
 from firesteel.table.plan.rewriting import inlined
 from firesteel.table.runtime.generator_source import ColumnGenerator, ColumnGeneratorSource
 from firesteel.types.arrow import require_pyarrow

@@ -9,12 +9,12 @@ from typing import Any
 from firesteel.common.errors import FiresteelError, InvalidProgramError
 from firesteel.config.configuration import Configuration
 from firesteel.connectors.postgres.connection import PostgresConnectionOptions, connect, translating
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException, DatabaseNotExistException, TableNotExistException
 from firesteel.table.catalog.identifiers import ObjectPath
 from firesteel.table.catalog.objects import CatalogBaseTable, CatalogDatabase
 from firesteel.table.connector.factory import check_options
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.schema import Schema
 from firesteel.types import logical as t
 

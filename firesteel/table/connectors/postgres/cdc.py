@@ -11,12 +11,12 @@ from firesteel.config.option import ConfigOptions
 from firesteel.connectors.postgres.cdc.change_record import RowDebeziumDeserializationSchema
 from firesteel.connectors.postgres.cdc.options import StartupOptions
 from firesteel.connectors.postgres.cdc.source import PostgresCdcSource
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext
 from firesteel.table.connector.options import option_of, required_option
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.connectors.postgres.rows import RowColumns
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.runtime.decoding_source import DecodingSource
 from firesteel.types.logical import RowType
 

@@ -5,7 +5,7 @@ texts are compared for equality only, since their order depends on the collation
 since NaN is the greatest of them there.
 
 >>> from firesteel.table.binder.calls import call
->>> from firesteel.table.expressions.nodes import InputRef, Literal
+>>> from firesteel.table.bound.nodes import InputRef, Literal
 >>> from firesteel.types.logical import BigIntType, VarCharType
 >>> number, text = InputRef(BigIntType(), 0, "a"), InputRef(VarCharType(), 1, "b")
 >>> condition_text(call("GREATER_THAN", [number, Literal(BigIntType(), 5)]))
@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from firesteel.table.bound.nodes import Call, Cast, Expression, InputRef, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.folding import fold
-from firesteel.table.expressions.nodes import Call, Cast, Expression, InputRef, Literal
-from firesteel.table.expressions.session import Session
 from firesteel.types import logical as t
 from firesteel.types.logical import LogicalType
 

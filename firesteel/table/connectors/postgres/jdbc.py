@@ -14,6 +14,8 @@ from firesteel.connectors.postgres.connection import PostgresConnectionOptions
 from firesteel.connectors.postgres.sink.sink import PostgresSink
 from firesteel.connectors.postgres.source.source import PostgresSource
 from firesteel.spi.sink import DeliveryGuarantee
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext
 from firesteel.table.connector.lookups import FULL_CACHE_OPTIONS, FullCacheOptions
@@ -26,8 +28,6 @@ from firesteel.table.connectors.postgres.row_changes import PostgresRowChanges
 from firesteel.table.connectors.postgres.rows import RowColumns, RowRecords
 from firesteel.table.connectors.postgres.spark_tables import DRIVER, SparkTable, has_driver, spark_table
 from firesteel.table.connectors.sinks import PARALLELISM, add_sink
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression
 from firesteel.table.runtime.decoding_source import DecodingSource
 from firesteel.types.logical import RowType
 

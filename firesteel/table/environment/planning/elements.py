@@ -11,8 +11,8 @@ from typing import Any
 from firesteel.common.time import Instant
 from firesteel.common.types import Row
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connectors.in_memory import InMemorySource
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.inference.common_type import common_type
 from firesteel.types import logical as t
 from firesteel.types.arrow import from_arrow_schema, require_pyarrow, to_arrow_schema

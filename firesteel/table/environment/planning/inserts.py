@@ -10,6 +10,8 @@ from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.places import position_at
 from firesteel.table.binder.scope import Scope
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef, Literal
 from firesteel.table.casts.implicit import supports_implicit_cast
 from firesteel.table.catalog.columns import Column, MetadataColumn
 from firesteel.table.catalog.manager import FoundTable
@@ -19,8 +21,6 @@ from firesteel.table.connector.factory import find_factory
 from firesteel.table.connector.sink import DynamicTableSink
 from firesteel.table.environment.planning.scans import factory_context, options_text
 from firesteel.table.environment.planning.session import TableSession
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef, Literal
 from firesteel.table.parser.statements.dml import Insert
 from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode, Project

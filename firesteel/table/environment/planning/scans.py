@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from firesteel.config.configuration import Configuration
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.catalog.columns import Column, ComputedColumn, MetadataColumn
 from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.factory import FactoryContext, find_factory
 from firesteel.table.connector.source import ScanTableSource
 from firesteel.table.connector.watermark_options import WATERMARK_OPTIONS, watermark_params
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef
 from firesteel.table.plan.nodes import LogicalNode, Project, TableScan
 from firesteel.table.plan.rewriting import inlined
 from firesteel.table.plan.streaming import WatermarkAssigner

@@ -8,8 +8,8 @@ from typing import Any
 from sqlglot import exp
 
 from firesteel.table.binder.grouping import has_aggregate
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.dsl.base import ExpressionBase, column_node
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser import nodes
 from firesteel.types.logical import FieldsType, LogicalType
 

@@ -18,13 +18,13 @@ from firesteel.table.binder.from_clause import renamed
 from firesteel.table.binder.queries import QueryBinder
 from firesteel.table.binder.schemas import resolve_schema
 from firesteel.table.binder.time_attributes import without_rowtime
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.session import Session
 from firesteel.table.catalog.manager import CatalogManager
 from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.planning.scans import ScanBuilder
 from firesteel.table.environment_settings import EnvironmentSettings
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.session import Session
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.emit_strategy import with_emit_strategy
 from firesteel.table.plan.nodes import LogicalNode

@@ -11,6 +11,7 @@ from firesteel.datastream.data_stream import DataStream
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec, RowsToColumnsSpec
 from firesteel.table.binder.schemas import resolve_schema
 from firesteel.table.binder.time_attributes import as_rowtime
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.manager import BUILTIN_CATALOG, BUILTIN_DATABASE, FoundTable
 from firesteel.table.catalog.objects import CatalogBaseTable
@@ -19,7 +20,6 @@ from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.environment.planning.program_sink import ProgramSink, beside
 from firesteel.table.environment.planning.scans import over_source
 from firesteel.table.environment.planning.session import TableSession
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.source_watermarks import SourceWatermark
 from firesteel.table.plan.streaming import Sink

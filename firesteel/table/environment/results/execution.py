@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.config import checkpointing_options, pipeline_options, table_options
 from firesteel.connectors.client.collect_sink import CollectSink
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.columns import PhysicalColumn
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connectors.in_memory import batch_of
@@ -18,7 +19,6 @@ from firesteel.table.environment.planning.streams import anonymous
 from firesteel.table.environment.results.final_rows import FinalRows
 from firesteel.table.environment.results.result import PrintStyle, ResultRows, TableResult
 from firesteel.table.environment.results.spark import from_dataframe, plan_for_spark
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.streaming import FinalRows as FinalRowsNode

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from firesteel.common.job_client import JobClient
 from firesteel.common.types import Row, RowKind
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.session import Session
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connectors.in_memory import batch_of
 from firesteel.table.environment.results.tableau import TableauPrinter, texts_of
-from firesteel.table.expressions.session import Session
 from firesteel.table.result_kind import ResultKind
 from firesteel.table.table_schema import TableSchema
 from firesteel.types.arrow_decoding import ArrowRecords

@@ -13,12 +13,12 @@ from firesteel.common.typeinfo import Types, from_logical
 from firesteel.datastream.executor import context_executor
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.planning.streams import DataStreamSource, plain_row_type
 from firesteel.table.evaluation.spark_text import spark_type
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.functions.spark.failures import parsed_failure
 from firesteel.table.names import quoted
 from firesteel.table.plan.nodes import LogicalNode, TableScan

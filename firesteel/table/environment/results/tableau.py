@@ -8,8 +8,8 @@ from typing import Any
 
 from firesteel.common.types import RowKind
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.session import Session
 from firesteel.table.casts.text import text_function
-from firesteel.table.expressions.session import Session
 from firesteel.types import logical as t
 from firesteel.types.internal import from_column
 from firesteel.types.logical import LogicalType, RowType

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from firesteel.table.binder.ddl.alter_table import altered_table
 from firesteel.table.binder.ddl.views import created_view
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.objects import (
     CatalogDatabase,
@@ -16,7 +17,6 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, ok
 from firesteel.table.environment.statements.catalogs import database_of
 from firesteel.table.environment.statements.dispatch import execute_statement
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements import alter
 from firesteel.table.parser.statements.dml import PartitionSpec
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from firesteel.config.configuration import Configuration
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.in_memory import GenericInMemoryCatalog
@@ -15,7 +16,6 @@ from firesteel.table.catalog.objects import CatalogDatabase, CatalogFunction
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, ok
 from firesteel.table.environment.statements.dispatch import execute_statement
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements import objects
 
 __all__ = ["CATALOG_TYPES", "create_catalog", "database_of", "drop_function", "failing_with"]

@@ -14,6 +14,8 @@ from sqlglot import exp
 
 from firesteel.filesystem.stores import Stores
 from firesteel.table.binder.calls import call, cast_to
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Case, Expression, InputRef
 from firesteel.table.casts.implicit import supports_implicit_cast
 from firesteel.table.catalog.columns import Column
 from firesteel.table.catalog.manager import FoundTable
@@ -25,8 +27,6 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import execute_inserts, execute_query
 from firesteel.table.environment.results.result import PrintStyle, TableResult, ok, rows_of
 from firesteel.table.environment.statements.dispatch import execute_statement
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Case, Expression, InputRef
 from firesteel.table.names import quoted
 from firesteel.table.parser import parse_query
 from firesteel.table.parser.statements.dml import Delete, TruncateTable, Update

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from firesteel.table.binder.ddl.create_table import created_as, created_table
 from firesteel.table.binder.ddl.views import created_view
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef, Literal
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.objects import CatalogBaseTable, TableKind
@@ -14,8 +16,6 @@ from firesteel.table.environment.results.execution import execute_inserts
 from firesteel.table.environment.results.result import TableResult, ok
 from firesteel.table.environment.statements.catalogs import drop_function, failing_with
 from firesteel.table.environment.statements.dispatch import execute_statement
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef, Literal
 from firesteel.table.parser.statements import objects, tables
 from firesteel.table.plan.nodes import LogicalNode, Project
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.columns import PhysicalColumn
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, rows_of, strings
 from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements import utility
 from firesteel.types.logical import BooleanType, LogicalType, VarCharType
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.environment.planning.inserts import bind_insert
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import execute_inserts, execute_query
 from firesteel.table.environment.results.result import TableResult
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements.base import Statement
 from firesteel.table.parser.statements.dml import Insert, Query, StatementSet
 from firesteel.table.parser.statements.utility import Execute

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import collecting, job_plan, optimizer_options
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
@@ -11,7 +12,6 @@ from firesteel.table.environment.results.spark import plan_for_spark
 from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
 from firesteel.table.environment.statements.plan_tree import PlanTree
 from firesteel.table.explain_detail import ExplainDetail
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.parser.statements.base import Statement
 from firesteel.table.parser.statements.dml import Insert, Query, StatementSet
 from firesteel.table.parser.statements.utility import Explain

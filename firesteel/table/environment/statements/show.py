@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from firesteel.table.binder.ddl.show_create import create_catalog_text, create_table_text, create_view_text
 from firesteel.table.binder.table_functions.changelogs import CHANGELOG_FUNCTIONS
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.objects import TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
@@ -14,7 +15,6 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, ok, rows_of, strings
 from firesteel.table.environment.statements.describe import describe_table
 from firesteel.table.environment.statements.dispatch import execute_statement
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.functions.registry import functions
 from firesteel.table.parser.statements import utility
 from firesteel.types.logical import BooleanType, VarCharType

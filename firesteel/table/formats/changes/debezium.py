@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from firesteel.config.option import ConfigOptions
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.factory import FactoryContext
 from firesteel.table.connector.format import FormatFactory
 from firesteel.table.connector.options import option_of
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.formats.changes.codec import (
     DELETE,
     INSERT,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.formats.texts import TextFormats, to_decimal
 from firesteel.table.formats.written_texts import date_text, stripped, time_text, timestamp_text
 from firesteel.table.values.calendar import day_number

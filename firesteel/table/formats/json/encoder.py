@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.format import Encoder
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.formats.written_texts import date_text, stripped, time_text, timestamp_text
 from firesteel.types import logical as t
 from firesteel.types.arrow import require_pyarrow

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firesteel.config.option import ConfigOptions
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.factory import FactoryContext
 from firesteel.table.connector.format import Decoder, DecodingFormat, Encoder, EncodingFormat, FormatFactory
 from firesteel.table.connector.options import option_of
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.formats.json.decoder import JsonDecoder
 from firesteel.table.formats.json.encoder import JsonEncoder, JsonWriting
 from firesteel.table.formats.json.values import JsonReading

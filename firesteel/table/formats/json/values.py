@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from firesteel.formats.json.library import JsonNumber, verbatim_text
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.formats.texts import TextFormats, to_decimal
 from firesteel.types import logical as t
 from firesteel.types.java_text import to_java_double

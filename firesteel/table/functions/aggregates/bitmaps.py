@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from firesteel.table.expressions.nodes import Call
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates.body import AggregateBody, Make, define
 from firesteel.table.functions.definition import FunctionDefinition
 from firesteel.table.functions.signatures import BITMAP, Parameter, signature

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.table.expressions.nodes import Call
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, FunctionKind, PerCall, Signature
 from firesteel.table.inference.families import is_approximate
 from firesteel.types.logical import LogicalType

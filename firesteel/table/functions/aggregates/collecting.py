@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.nodes import Call, Expression, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import EvaluationError, ValidationError
+from firesteel.table.bound.nodes import Call, Expression, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates.body import AggregateBody, Make, bag_key, define, listed, sort_key
 from firesteel.table.functions.definition import Inferred, Signature
 from firesteel.table.functions.signatures import ANY, CHARACTER, check_count, illegal_null, mismatch, signature

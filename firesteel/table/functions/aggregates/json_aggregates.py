@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.nodes import Call, Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import EvaluationError, ValidationError
+from firesteel.table.bound.nodes import Call, Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates.body import AggregateBody, define, listed
 from firesteel.table.functions.definition import Inferred
 from firesteel.table.functions.json_text import json_serializer

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from firesteel.table.expressions.nodes import Call, Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call, Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates.body import AggregateBody, Make, define
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, Signature
 from firesteel.table.functions.signatures import NUMERIC, illegal_null, signature

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import accumulate as running_sums
 from typing import Any
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Cast, Expression, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Cast, Expression, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates.body import AggregateBody, bag_key, define, sort_key
 from firesteel.table.functions.definition import Inferred
 from firesteel.table.functions.signatures import check_count, mismatch

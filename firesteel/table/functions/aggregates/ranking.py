@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.functions.aggregates.body import define
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, Signature
 from firesteel.table.functions.signatures import INTEGER, check_count, illegal_null, mismatch, signature

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from firesteel.table.expressions.errors import EvaluationError, Position
-from firesteel.table.expressions.nodes import Call, Expression, InputRef, walk
+from firesteel.table.bound.errors import EvaluationError, Position
+from firesteel.table.bound.nodes import Call, Expression, InputRef, walk
 from firesteel.table.functions.spark.texts import literal_value, quoted_text
 from firesteel.table.inference import families
 from firesteel.table.names import quoted

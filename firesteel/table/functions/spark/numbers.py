@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firesteel.table.expressions.nodes import Call
+from firesteel.table.bound.nodes import Call
 from firesteel.table.functions.spark.temporal import rounded
 from firesteel.table.functions.spark.texts import SparkText, ieee_quotient, literal_value, quoted_text, spark_type
 from firesteel.table.inference.families import is_approximate, is_integer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from firesteel.table.expressions.nodes import Call
+from firesteel.table.bound.nodes import Call
 from firesteel.table.functions.spark.texts import SparkText, literal_value
 from firesteel.table.values.java_regex import compile_java
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firesteel.table.expressions.nodes import Call
+from firesteel.table.bound.nodes import Call
 from firesteel.table.functions.spark.texts import SparkText, literal_value, quoted_text
 from firesteel.table.inference.families import is_character, is_integer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from firesteel.table.expressions.nodes import Call, Expression
+from firesteel.table.bound.nodes import Call, Expression
 from firesteel.table.functions.spark.texts import SparkText, literal_value, spark_type
 from firesteel.table.inference.families import is_integer, is_timestamp
 from firesteel.types import logical as t

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from firesteel.table.expressions.nodes import Call, Expression, Literal
+from firesteel.table.bound.nodes import Call, Expression, Literal
 from firesteel.table.inference import families
 from firesteel.table.values.temporal_text import date_text, timestamp_text
 from firesteel.types import logical as t

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Expression, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import EvaluationError
+from firesteel.table.bound.nodes import Call, Expression, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall, Signature
 from firesteel.table.functions.signatures import CHARACTER, INTEGER, STRING_OR_BINARY, Parameter, mismatch, signature
 from firesteel.table.inference.families import is_character

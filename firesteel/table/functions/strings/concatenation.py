@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.nodes import Call, Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call, Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall
 from firesteel.table.functions.signatures import any_nullable, check_count, illegal_null, mismatch
 from firesteel.table.inference.families import is_character, is_null

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.errors import EvaluationError
-from firesteel.table.expressions.nodes import Call, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import EvaluationError
+from firesteel.table.bound.nodes import Call, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, PerCall
 from firesteel.table.functions.signatures import CHARACTER, signature
 from firesteel.types import logical as t

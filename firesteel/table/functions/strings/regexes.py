@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from firesteel.table.expressions.nodes import Call, Literal
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Call, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.definition import FunctionDefinition, PerCall
 from firesteel.table.functions.signatures import CHARACTER, INTEGER, signature
 from firesteel.table.values.java_regex import RegexError, compile_java, to_re2

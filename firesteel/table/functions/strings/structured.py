@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote_plus, unquote_to_bytes
 
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.bound.nodes import Expression
 from firesteel.table.functions.definition import FunctionDefinition, Inferred
 from firesteel.table.functions.signatures import (
     ANY,

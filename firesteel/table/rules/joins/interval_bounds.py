@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from firesteel.table.expressions.nodes import Call, Cast, Expression, InputRef, Literal
+from firesteel.table.bound.nodes import Call, Cast, Expression, InputRef, Literal
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.types.logical import DayTimeIntervalType
 

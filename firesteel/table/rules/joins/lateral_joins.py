@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firesteel.table.binder.calls import call
-from firesteel.table.expressions.nodes import Case, Expression, Literal
+from firesteel.table.bound.nodes import Case, Expression, Literal
 from firesteel.table.plan.joins import TRUE
 from firesteel.table.plan.nodes import Aggregate, Filter, Join, JoinKind, LogicalNode, Project, Values
 from firesteel.table.plan.rewriting import inlined

@@ -3,7 +3,7 @@
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.binder.calls import call
 >>> from firesteel.table.catalog import ObjectIdentifier
->>> from firesteel.table.expressions.nodes import InputRef
+>>> from firesteel.table.bound.nodes import InputRef
 >>> from firesteel.table.plan.nodes import JoinKind
 >>> from firesteel.types.logical import RowType
 >>> class Rows(LookupTableSource):
@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Expression, InputRef, Literal
 from firesteel.table.connector.source import LookupTableSource
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Expression, InputRef, Literal
 from firesteel.table.plan.lookup_joins import LookupJoin
 from firesteel.table.plan.nodes import Filter, LogicalNode, Project, TableScan
 from firesteel.table.plan.rewriting import inlined

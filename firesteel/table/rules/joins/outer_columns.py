@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from firesteel.table.expressions.nodes import Expression, walk
+from firesteel.table.bound.nodes import Expression, walk
 from firesteel.table.plan.correlates import Unnest
 from firesteel.table.plan.nodes import Filter, Join, LogicalNode, Project, Values
 from firesteel.table.plan.rewriting import transform

@@ -2,7 +2,7 @@
 
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.catalog import ObjectIdentifier
->>> from firesteel.table.expressions.nodes import InputRef
+>>> from firesteel.table.bound.nodes import InputRef
 >>> from firesteel.table.plan.joins import StreamingJoin
 >>> from firesteel.table.plan.nodes import JoinKind, TableScan
 >>> from firesteel.types.logical import RowType, TimestampKind, TimestampType
@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Expression, InputRef
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.plan.nodes import LogicalNode, Project
 from firesteel.table.plan.rewriting import transform
 from firesteel.table.plan.streaming import Calc

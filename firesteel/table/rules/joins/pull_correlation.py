@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from firesteel.table.binder.calls import call
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Case, Expression, InputRef, Literal, walk
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Case, Expression, InputRef, Literal, walk
 from firesteel.table.plan.correlates import Unnest
 from firesteel.table.plan.joins import TRUE
 from firesteel.table.plan.nodes import (

@@ -3,7 +3,7 @@
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.binder.calls import call
 >>> from firesteel.table.catalog import ObjectIdentifier
->>> from firesteel.table.expressions.nodes import InputRef
+>>> from firesteel.table.bound.nodes import InputRef
 >>> from firesteel.table.plan.nodes import JoinKind, TableScan
 >>> from firesteel.types.logical import RowType
 >>> row_type = RowType.of(["a", "b"], [DataTypes.INT(), DataTypes.INT()])
@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from firesteel.table.expressions.nodes import Call, Expression, InputRef
+from firesteel.table.bound.nodes import Call, Expression, InputRef
 from firesteel.table.plan.joins import HintedJoin, StreamingJoin
 from firesteel.table.plan.nodes import Join, JoinKind, LogicalNode, Project, unique_names
 from firesteel.table.plan.rewriting import moved_inputs

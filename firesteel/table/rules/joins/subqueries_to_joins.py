@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Expression, InputRef, Literal, walk
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Expression, InputRef, Literal, walk
 from firesteel.table.plan.joins import TRUE
 from firesteel.table.plan.nodes import Filter, Join, JoinKind, LogicalNode, Project
 from firesteel.table.plan.rewriting import moved_inputs

@@ -30,8 +30,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from firesteel.table.binder.calls import call
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, Case, Expression, InputRef, Literal
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Case, Expression, InputRef, Literal
 from firesteel.table.plan.joins import TRUE
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, Join, JoinKind, LogicalNode, Project, Sort
 from firesteel.table.plan.rewriting import inlined, transform

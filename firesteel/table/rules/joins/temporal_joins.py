@@ -5,7 +5,7 @@ In processing time it is a lookup join.
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.binder.calls import call
 >>> from firesteel.table.catalog import ObjectIdentifier
->>> from firesteel.table.expressions.nodes import InputRef
+>>> from firesteel.table.bound.nodes import InputRef
 >>> from firesteel.table.plan.nodes import JoinKind, TableScan
 >>> from firesteel.types.logical import RowType, TimestampKind, TimestampType
 >>> row_type = RowType.of(["a", "ts"], [DataTypes.INT(), TimestampType(3, TimestampKind.ROWTIME)])
@@ -20,7 +20,7 @@ TemporalJoin(joinType=[LEFT], where=[a = a], leftTimeAttribute=[ts], rightTimeAt
 
 from __future__ import annotations
 
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.plan.joins import keys_of
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime

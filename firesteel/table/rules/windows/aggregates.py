@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from firesteel.table.expressions.nodes import Expression, InputRef, Literal
+from firesteel.table.bound.nodes import Expression, InputRef, Literal
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode, SetKind, SetOperation
 from firesteel.table.plan.streaming import Calc, inputs_of
 from firesteel.table.plan.window_kinds import SessionWindow

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from firesteel.table.expressions.nodes import InputRef
+from firesteel.table.bound.nodes import InputRef
 from firesteel.table.plan.nodes import Filter, LogicalNode, Project
 from firesteel.table.plan.streaming import Calc
 from firesteel.table.plan.window_kinds import Window

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from firesteel.table.bound.nodes import Call, Expression, walk
+from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.vector_codegen import VectorFunction, compile_vector
-from firesteel.table.expressions.nodes import Call, Expression, walk
-from firesteel.table.expressions.session import Session
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowType

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.columns.operator import ColumnOperator
-from firesteel.table.expressions.errors import EvaluationError
+from firesteel.table.bound.errors import EvaluationError
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime

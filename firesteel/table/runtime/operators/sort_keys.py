@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.plan.nodes import SortKey
 from firesteel.types import logical as t
 from firesteel.types.arrow import require_pyarrow

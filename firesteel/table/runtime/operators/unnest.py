@@ -9,9 +9,9 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
+from firesteel.table.bound.nodes import Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.vector_codegen import compile_vector
-from firesteel.table.expressions.nodes import Expression
-from firesteel.table.expressions.session import Session
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import ArrayType, FieldsType, MapType, RowType

@@ -8,8 +8,8 @@ from typing import Any
 from firesteel.common.constants import MIN_LONG_VALUE
 from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkGenerator, WatermarkOutput
 from firesteel.runtime.columns.rowtime import to_millis
-from firesteel.table.expressions.nodes import Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.runtime.operators.calc import CompiledExpressions
 
 __all__ = ["LatestWatermark", "RowWatermarks", "WatermarkExpression", "WatermarkOfRows"]

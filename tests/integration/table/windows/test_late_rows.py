@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from firesteel.table import EnvironmentSettings, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 from tests.support.sql_windows.tables import RECORDED
 

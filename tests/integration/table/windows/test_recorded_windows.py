@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from tests.support.sql_windows.running import bind, comparable, stream_of
 from tests.support.sql_windows.tables import RECORDED
 

@@ -10,7 +10,7 @@ import pytest
 
 from firesteel.datastream.executor import execution_context
 from firesteel.table import EnvironmentSettings, TableEnvironment
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.testing.in_process import InProcessExecutor
 
 RECORDED = json.loads(Path(__file__).with_name("batch.json").read_text("utf-8"))

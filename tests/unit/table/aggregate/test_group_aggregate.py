@@ -14,7 +14,7 @@ from firesteel.runtime.columns.exchange import own_rows
 from firesteel.runtime.columns.keys import ColumnKeySelector
 from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.key_groups import KeyGroupRange
-from firesteel.table.expressions.errors import ValidationError
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.runtime.operators.aggregate.group_aggregate import GlobalGroupAggregateSpec, GroupAggregateSpec
 from firesteel.table.runtime.operators.aggregate.local_aggregate import LocalGroupAggregateSpec
 from firesteel.table.values.bitmap import from_integers

@@ -13,10 +13,10 @@ import pytest
 
 from firesteel.common.types import RowKind
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.errors import EvaluationError, ValidationError
+from firesteel.table.bound.session import Session
 from firesteel.table.connectors.in_memory import batch_of
 from firesteel.table.evaluation.row_codegen import compile_row
-from firesteel.table.expressions.errors import EvaluationError, ValidationError
-from firesteel.table.expressions.session import Session
 from firesteel.table.parser import SqlParserException
 from firesteel.table.plan.nodes import Aggregate, Project, walk
 from firesteel.table.runtime.operators.aggregate.group_aggregate import GlobalGroupAggregateSpec, GroupAggregateSpec

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from firesteel.table import DataTypes
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.table.plan.nodes import Aggregate, walk
 from firesteel.table.plan.windows import WindowAggregate
 from firesteel.table.translate.signatures import signature_of

@@ -10,10 +10,10 @@ import pytest
 from firesteel.common.errors import FiresteelError
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.table import DataTypes
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.connector.format import find_format
 from firesteel.table.connectors.in_memory import batch_of
 from firesteel.table.connectors.row_text import row_texts
-from firesteel.table.expressions.errors import ValidationError
 from firesteel.types.logical import RowType
 from tests.support.table_queries import context_of
 

@@ -10,11 +10,11 @@ import pytest
 
 from firesteel.common.errors import FiresteelError
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.session import Session
 from firesteel.table.connector.format import find_format
 from firesteel.table.connectors.in_memory import batch_of
 from firesteel.table.connectors.row_text import row_texts
 from firesteel.table.evaluation.row_codegen import evaluate_constant
-from firesteel.table.expressions.session import Session
 from firesteel.types.logical import IntType, RowType
 from tests.support.table_queries import context_of, plan_of
 

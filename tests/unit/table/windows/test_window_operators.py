@@ -13,7 +13,7 @@ from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.runtime.state.hashmap.backend import HashMapKeyedStateBackend
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.plan.window_kinds import AlignedWindow, CumulativeWindow, HoppingWindow, TumblingWindow
 from firesteel.table.plan.windows import WindowColumn

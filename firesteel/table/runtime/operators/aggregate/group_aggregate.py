@@ -17,7 +17,7 @@ from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
 from firesteel.runtime.state.columnar.state import ColumnarStateDescriptor, columnar_state
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.runtime.operators.aggregate.changes import Changes, are_equal
 from firesteel.table.runtime.operators.aggregate.feeds import Rows

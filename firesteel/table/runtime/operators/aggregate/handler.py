@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from firesteel.runtime.state.columnar.state import MAPS, Dtype
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, InputRef
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, InputRef
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates import AggregateBody
 from firesteel.table.functions.registry import function
 from firesteel.table.plan.nodes import AggregateCall

@@ -11,8 +11,8 @@ import pyarrow as pa
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.state.columnar.keys import BatchKeys
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.runtime.operators.aggregate.handler import AggregateHandler
 from firesteel.table.runtime.operators.aggregate.local_phase import LocalPhaseOperator

@@ -12,9 +12,9 @@ from firesteel.runtime.columns.rowtime import rowtime_millis
 from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
+from firesteel.table.bound.nodes import Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.row_codegen import compile_row
-from firesteel.table.expressions.nodes import Expression
-from firesteel.table.expressions.session import Session
 from firesteel.table.plan.nodes import JoinKind
 from firesteel.table.runtime.operators.joins.interval_columns import ColumnIntervalJoinOperator
 from firesteel.table.runtime.operators.joins.key_timers import Timer

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.table.bound.nodes import Expression, InputRef, walk
+from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.vector_codegen import compile_vector
-from firesteel.table.expressions.nodes import Expression, InputRef, walk
-from firesteel.table.expressions.session import Session
 from firesteel.table.runtime.operators.joins.keyed_rows import KeyedRows
 from firesteel.table.runtime.operators.rows import record_batch
 from firesteel.types.internal import columns_schema

@@ -15,11 +15,11 @@ from firesteel.runtime.columns.keys import distinct_keys
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
+from firesteel.table.bound.nodes import Expression, InputRef, Literal
+from firesteel.table.bound.session import Session
 from firesteel.table.connector.lookups import FullCacheOptions, LookupCacheOptions, LookupOptions
 from firesteel.table.connector.source import LookupFunction
 from firesteel.table.evaluation.row_codegen import compile_row
-from firesteel.table.expressions.nodes import Expression, InputRef, Literal
-from firesteel.table.expressions.session import Session
 from firesteel.table.runtime.operators.joins.full_cache import FullLookupCache
 from firesteel.table.runtime.operators.joins.lookup_cache import LookupCache
 from firesteel.table.runtime.operators.joins.output import Pairs

@@ -11,8 +11,8 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.state.columnar.keys import BatchKeys
-from firesteel.table.expressions.nodes import Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import JoinKind
 from firesteel.table.runtime.operators.joins.join_output import JoinOutput
 from firesteel.table.runtime.operators.joins.join_state import join_state

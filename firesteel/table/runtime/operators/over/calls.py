@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, InputRef
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, InputRef
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates.body import AggregateBody, bag_key, sort_key
 from firesteel.table.functions.definition import PerCall
 from firesteel.table.functions.registry import function

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from firesteel.runtime.model.operator_spec import OperatorSpec
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.over import BoundKind, OverGroup
 from firesteel.table.runtime.operators.over.calls import Calls
 from firesteel.types.logical import RowType

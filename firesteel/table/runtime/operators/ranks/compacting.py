@@ -15,7 +15,7 @@ from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext, StateInitializationContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
-from firesteel.table.expressions.errors import EvaluationError
+from firesteel.table.bound.errors import EvaluationError
 from firesteel.table.runtime.operators.ranks.changes import DELETE, INSERT, UPDATE_AFTER
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
 from firesteel.table.runtime.operators.rows import RowCodec, identity_of

@@ -15,7 +15,7 @@ from firesteel.runtime.columns.rowtime import rowtime_millis
 from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.state.columnar.state import empty_columns
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.plan.time_attributes import is_proctime
 from firesteel.table.plan.window_kinds import AlignedWindow, TumblingWindow

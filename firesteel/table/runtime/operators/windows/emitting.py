@@ -12,7 +12,7 @@ import pyarrow as pa
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.plan.time_attributes import is_proctime
 from firesteel.table.plan.window_kinds import AlignedWindow

@@ -14,8 +14,8 @@ from firesteel.runtime.model.operator_spec import OperatorRuntime, OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import TwoInputColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
-from firesteel.table.expressions.nodes import Expression
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.nodes import Expression
+from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import JoinKind
 from firesteel.table.plan.time_attributes import is_proctime
 from firesteel.table.runtime.operators.calc import ConditionFunction

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.table.expressions.errors import ValidationError
-from firesteel.table.expressions.nodes import Call, InputRef
-from firesteel.table.expressions.session import Session
+from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, InputRef
+from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates import AggregateBody
 from firesteel.table.functions.aggregates.body import bag_key
 from firesteel.table.functions.registry import function

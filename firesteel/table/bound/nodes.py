@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from firesteel.table.expressions.errors import Position
+from firesteel.table.bound.errors import Position
 from firesteel.types.logical import LogicalType
 
 __all__ = ["Call", "Case", "Cast", "Expression", "FieldAccess", "InputRef", "Literal", "walk"]

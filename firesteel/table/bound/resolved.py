@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firesteel.table.expressions.nodes import Expression
+from firesteel.table.bound.nodes import Expression
 from firesteel.types.logical import LogicalType
 
 __all__ = ["ResolvedExpression"]

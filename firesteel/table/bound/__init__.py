@@ -1,0 +1,1 @@
+"""The nodes of bound expressions, and the errors of expressions."""
