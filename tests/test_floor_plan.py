@@ -128,6 +128,8 @@ UPWARD = {
     ("table/table.py", "table/environment"),
     ("table/table_environment.py", "table/environment"),
     ("table/table_result.py", "table/environment/results"),
+    ("table/table_pipeline.py", "table/environment"),
+    ("table/resolved_expression.py", "table/bound"),
     # the order of all rules
     ("table/rules/optimizer.py", "table/rules/joins"),
 }

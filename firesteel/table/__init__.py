@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from firesteel.table.expression import Expression
     from firesteel.table.result_kind import ResultKind
     from firesteel.table.schema import Schema
+    from firesteel.table.sql_dialect import SqlDialect
     from firesteel.table.statement_set import StatementSet
     from firesteel.table.table import GroupedTable, GroupWindowedTable, OverWindowedTable, Table, WindowGroupedTable
     from firesteel.table.table_config import TableConfig
     from firesteel.table.table_descriptor import FormatDescriptor, TableDescriptor
     from firesteel.table.table_environment import StreamTableEnvironment, TableEnvironment
+    from firesteel.table.table_pipeline import TablePipeline
     from firesteel.table.table_result import TableResult
     from firesteel.table.table_schema import TableSchema
 
@@ -37,12 +39,14 @@ __all__ = [
     "Row",
     "RowKind",
     "Schema",
+    "SqlDialect",
     "StatementSet",
     "StreamTableEnvironment",
     "Table",
     "TableConfig",
     "TableDescriptor",
     "TableEnvironment",
+    "TablePipeline",
     "TableResult",
     "TableSchema",
     "WindowGroupedTable",
@@ -61,12 +65,14 @@ _MODULES = {
     "Row": "firesteel.common.types",
     "RowKind": "firesteel.common.types",
     "Schema": "firesteel.table.schema",
+    "SqlDialect": "firesteel.table.sql_dialect",
     "StatementSet": "firesteel.table.statement_set",
     "StreamTableEnvironment": "firesteel.table.table_environment",
     "Table": "firesteel.table.table",
     "TableConfig": "firesteel.table.table_config",
     "TableDescriptor": "firesteel.table.table_descriptor",
     "TableEnvironment": "firesteel.table.table_environment",
+    "TablePipeline": "firesteel.table.table_pipeline",
     "TableResult": "firesteel.table.table_result",
     "TableSchema": "firesteel.table.table_schema",
     "WindowGroupedTable": "firesteel.table.table",

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from firesteel.config import python_options, table_options
 from firesteel.config.configuration import Configuration
+from firesteel.table.sql_dialect import SqlDialect
 
 __all__ = ["TableConfig"]
 
+_MAX_CODE_LENGTH = "table.generated-code.max-length"
 _LOCAL_TIME = Path("/etc/localtime")
 
 
@@ -64,6 +66,29 @@ class TableConfig:
     def set_idle_state_retention(self, duration: dt.timedelta) -> None:
         """Sets for how long the state of a key is kept that gets no rows."""
         self._configuration.set_string("table.exec.state.ttl", f"{int(duration.total_seconds() * 1000)} ms")
+
+    def get_idle_state_retention(self) -> dt.timedelta:
+        """For how long the state of a key is kept that gets no rows; zero for ever."""
+        return dt.timedelta(milliseconds=self._configuration.get(table_options.IDLE_STATE_RETENTION).to_millis())
+
+    def get_max_generated_code_length(self) -> int:
+        """The largest length of a generated method in Flink; here it has no effect."""
+        return int(self._configuration.get_string(_MAX_CODE_LENGTH, "4000"))
+
+    def set_max_generated_code_length(self, max_generated_code_length: int) -> None:
+        """Has no effect: generated Python has no largest length."""
+        if not isinstance(max_generated_code_length, int):
+            raise TypeError("TableConfig.max_generated_code_length should be a int value!")
+        self._configuration.set_string(_MAX_CODE_LENGTH, str(max_generated_code_length))
+
+    def get_sql_dialect(self) -> int:
+        """The dialect of SQL: ``SqlDialect.DEFAULT``."""
+        return SqlDialect.DEFAULT
+
+    def set_sql_dialect(self, sql_dialect: int) -> None:
+        """Sets the dialect of SQL, which can be ``SqlDialect.DEFAULT`` only."""
+        if sql_dialect != SqlDialect.DEFAULT:
+            raise ValueError("Only SqlDialect.DEFAULT is supported.")
 
     def set_python_executable(self, python_exec: str) -> None:
         """Sets the Python interpreter that runs functions."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 
+from firesteel.common.types import Row, RowKind
 from firesteel.types.logical import (
     ArrayType,
     BigIntType,
@@ -11,6 +14,8 @@ from firesteel.types.logical import (
     BooleanType,
     CharType,
     DateType,
+    DayTimeIntervalType,
+    DayTimeResolution,
     DecimalType,
     DoubleType,
     FloatType,
@@ -28,6 +33,8 @@ from firesteel.types.logical import (
     TinyIntType,
     VarBinaryType,
     VarCharType,
+    YearMonthIntervalType,
+    YearMonthResolution,
 )
 
 __all__ = [
@@ -39,6 +46,7 @@ __all__ = [
     "DataType",
     "DataTypes",
     "DateType",
+    "DayTimeIntervalType",
     "DecimalType",
     "DoubleType",
     "FloatType",
@@ -47,7 +55,10 @@ __all__ = [
     "MapType",
     "MultisetType",
     "NullType",
+    "Resolution",
+    "Row",
     "RowField",
+    "RowKind",
     "RowType",
     "SmallIntType",
     "TimeType",
@@ -55,10 +66,29 @@ __all__ = [
     "TinyIntType",
     "VarBinaryType",
     "VarCharType",
+    "YearMonthIntervalType",
 ]
 
 DataType = LogicalType
 """PyFlink's name for the type of a column."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """A field of an interval, and the number of its digits."""
+
+    class IntervalUnit(Enum):
+        """The fields of intervals."""
+
+        SECOND = 0
+        MINUTE = 1
+        HOUR = 2
+        DAY = 3
+        MONTH = 4
+        YEAR = 5
+
+    unit: IntervalUnit
+    precision: int = -1
 
 
 class DataTypes:
@@ -191,3 +221,51 @@ class DataTypes:
     def FIELD(name: str, data_type: DataType, description: str | None = None) -> RowField:  # noqa: N802
         """A field of a row."""
         return RowField(name, data_type, description)
+
+    @staticmethod
+    def SECOND(precision: int = 6) -> Resolution:  # noqa: N802
+        """Seconds of an interval, with so many digits of their fraction."""
+        return Resolution(Resolution.IntervalUnit.SECOND, precision)
+
+    @staticmethod
+    def MINUTE() -> Resolution:  # noqa: N802
+        """Minutes of an interval."""
+        return Resolution(Resolution.IntervalUnit.MINUTE)
+
+    @staticmethod
+    def HOUR() -> Resolution:  # noqa: N802
+        """Hours of an interval."""
+        return Resolution(Resolution.IntervalUnit.HOUR)
+
+    @staticmethod
+    def DAY(precision: int = 2) -> Resolution:  # noqa: N802
+        """Days of an interval, with so many digits."""
+        return Resolution(Resolution.IntervalUnit.DAY, precision)
+
+    @staticmethod
+    def MONTH() -> Resolution:  # noqa: N802
+        """Months of an interval."""
+        return Resolution(Resolution.IntervalUnit.MONTH)
+
+    @staticmethod
+    def YEAR(precision: int = 2) -> Resolution:  # noqa: N802
+        """Years of an interval, with so many digits."""
+        return Resolution(Resolution.IntervalUnit.YEAR, precision)
+
+    @staticmethod
+    def INTERVAL(  # noqa: N802
+        upper_resolution: Resolution, lower_resolution: Resolution | None = None
+    ) -> DayTimeIntervalType | YearMonthIntervalType:
+        """Amounts of time, from one field to another.
+
+        >>> print(DataTypes.INTERVAL(DataTypes.DAY(3), DataTypes.SECOND(3)))
+        INTERVAL DAY(3) TO SECOND(3)
+        """
+        fields = [each for each in (upper_resolution, lower_resolution) if each is not None]
+        name = "_TO_".join(each.unit.name for each in fields)
+        digits = {each.unit.name: each.precision for each in fields}
+        if name in YearMonthResolution.__members__:
+            return YearMonthIntervalType(YearMonthResolution[name], digits.get("YEAR", 2))
+        if name not in DayTimeResolution.__members__:
+            raise ValueError(f"Unsupported interval definition '{name.replace('_', ' ')}'.")
+        return DayTimeIntervalType(DayTimeResolution[name], digits.get("DAY", 2), digits.get("SECOND", 6))

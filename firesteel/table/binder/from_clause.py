@@ -133,6 +133,9 @@ class FromClauseBinder:
     def _argument_table(self, node: exp.Expression) -> LogicalNode:
         if isinstance(node, exp.Table):
             return self._found(node, [part.name for part in node.parts])
+        if isinstance(node, nodes.BoundRelation):
+            bound: LogicalNode = node.this
+            return bound
         return self._bind_query(node, self._outer)
 
     def _named(self, node: LogicalNode, alias: exp.TableAlias | None, name: str | None) -> FromClause:

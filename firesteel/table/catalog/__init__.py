@@ -7,6 +7,7 @@ from firesteel.table.catalog.in_memory import GenericInMemoryCatalog
 from firesteel.table.catalog.objects import (
     CatalogBaseTable,
     CatalogDatabase,
+    CatalogDescriptor,
     CatalogFunction,
     CatalogModel,
     CatalogPartition,
@@ -20,6 +21,7 @@ __all__ = [
     "CatalogBaseTable",
     "CatalogColumnStatistics",
     "CatalogDatabase",
+    "CatalogDescriptor",
     "CatalogFunction",
     "CatalogModel",
     "CatalogPartition",

@@ -84,9 +84,9 @@ class Column(ABC):
         text = f"{quoted(self.name)} {self.data_type.as_summary_string()}" + (f" {extras}" if extras else "")
         return text + (f" COMMENT {string_literal(self.comment)}" if self.comment else "")
 
-    def copy(self, new_type: LogicalType) -> Column:
+    def copy(self, new_data_type: LogicalType) -> Column:
         """The same column with another type."""
-        return replace(self, data_type=new_type)
+        return replace(self, data_type=new_data_type)
 
     def rename(self, new_name: str) -> Column:
         """The same column with another name."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 
+from firesteel.config.configuration import Configuration
 from firesteel.table.schema import Schema
 from firesteel.table.table_schema import TableSchema
 
 __all__ = [
     "CatalogBaseTable",
     "CatalogDatabase",
+    "CatalogDescriptor",
     "CatalogFunction",
     "CatalogModel",
     "CatalogPartition",
@@ -29,6 +31,20 @@ def _options(options: Mapping[str, str] | None) -> Mapping[str, str]:
 
 def _as_schema(schema: Schema | TableSchema) -> Schema:
     return schema if isinstance(schema, Schema) else schema.to_schema()
+
+
+@dataclass(frozen=True)
+class CatalogDescriptor:
+    """What a catalog is made of: options, as in CREATE CATALOG."""
+
+    catalog_name: str
+    configuration: Configuration
+    comment: str | None = None
+
+    @staticmethod
+    def of(catalog_name: str, configuration: Configuration, comment: str | None = None) -> CatalogDescriptor:
+        """A catalog with options."""
+        return CatalogDescriptor(catalog_name, configuration, comment)
 
 
 @dataclass(frozen=True)

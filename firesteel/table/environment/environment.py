@@ -94,7 +94,7 @@ class TableEnvironment:
     def from_descriptor(self, descriptor: TableDescriptor) -> Table:
         """The rows of a table that has no name."""
         identifier = anonymous("TableDescriptor")
-        create_table(self._session, identifier, _declared(descriptor), ignore_if_exists=False, temporary=True)
+        self._session.unnamed_tables[identifier] = _declared(descriptor)
         return Table(self._session.relation(identifier.to_list()), self._session, self)
 
     def from_elements(self, elements: Iterable[Any], schema: Any = None, verify_schema: bool = True) -> Table:
@@ -158,10 +158,10 @@ class TableEnvironment:
         self._manager.register_catalog(catalog_name, catalog)
 
     def create_catalog(self, catalog_name: str, catalog_descriptor: Any) -> None:
-        """Makes a catalog of options, a configuration or a dict, and adds it."""
+        """Makes a catalog of a descriptor, a configuration or a dict of options, and adds it."""
         configuration = getattr(catalog_descriptor, "configuration", catalog_descriptor)
         chosen = configuration.to_dict() if isinstance(configuration, Configuration) else dict(configuration)
-        create_catalog(self._session, catalog_name, chosen)
+        create_catalog(self._session, catalog_name, chosen, getattr(catalog_descriptor, "comment", None))
 
     def get_catalog(self, catalog_name: str) -> Catalog | None:
         """A catalog; None if there is none of this name."""
@@ -245,7 +245,7 @@ class TableEnvironment:
         if not isinstance(path_or_descriptor, TableDescriptor):
             return find_sink_table(self._session, parse_path(path_or_descriptor))
         identifier = anonymous("TableDescriptor_Sink")
-        create_table(self._session, identifier, _declared(path_or_descriptor), ignore_if_exists=False, temporary=True)
+        self._session.unnamed_tables[identifier] = _declared(path_or_descriptor)
         return find_sink_table(self._session, identifier.to_list())
 
     def _database(self) -> tuple[str, str]:

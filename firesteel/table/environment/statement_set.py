@@ -10,6 +10,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import add_inserts, execute_inserts
 from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.statements.explain import explain_plans
+from firesteel.table.environment.table_pipeline import TablePipeline
 from firesteel.table.parser import parse_statement
 from firesteel.table.parser.statements.dml import Insert
 from firesteel.table.plan.streaming import Sink
@@ -42,6 +43,13 @@ class StatementSet:
         """Adds the rows of a table that are written to another one."""
         found = self._t_env._sink_table(target_path_or_descriptor)
         self._sinks.append(sink_of(self._session, found, table._plan, overwrite=overwrite))
+        return self
+
+    def add(self, table_pipeline: TablePipeline) -> StatementSet:
+        """Adds a pipeline, which ``Table.insert_into`` makes."""
+        if table_pipeline._session is not self._session:
+            raise ValidationError("Only pipelines of the same TableEnvironment can be added to a statement set.")
+        self._sinks.append(table_pipeline._sink)
         return self
 
     def attach_as_datastream(self) -> None:

@@ -19,6 +19,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import dataframe_of, execute_inserts, execute_query, schema_of
 from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.statements.explain import explain_plans
+from firesteel.table.environment.table_pipeline import TablePipeline
 from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.parser import nodes
 from firesteel.table.plan.nodes import LogicalNode
@@ -207,6 +208,19 @@ class Table:
         """Rows as many times as both tables have them."""
         return self._combined(exp.Intersect, right, distinct=False)
 
+    # -- changelogs --------------------------------------------------------------------------------------------
+
+    def to_changelog(self, *arguments: Expression[Any]) -> Table:
+        """The changes as rows that are only added, with the operation in a column.
+
+        Arguments are ``descriptor("name").as_argument("op")`` and ``map_(…).as_argument("op_mapping")``.
+        """
+        return self._changelog("TO_CHANGELOG", arguments)
+
+    def from_changelog(self, *arguments: Expression[Any]) -> Table:
+        """The changes that rows describe, whose operation is in a column; arguments are those of ``to_changelog``."""
+        return self._changelog("FROM_CHANGELOG", arguments)
+
     # -- schema and results ------------------------------------------------------------------------------------
 
     def get_schema(self) -> TableSchema:
@@ -230,6 +244,11 @@ class Table:
         """Writes the rows to a table."""
         found = self._t_env._sink_table(table_path_or_descriptor)
         return execute_inserts(self._session, [sink_of(self._session, found, self._plan, overwrite=overwrite)])
+
+    def insert_into(self, table_path_or_descriptor: Any, overwrite: bool = False) -> TablePipeline:
+        """The rows on their way to a table; nothing is written before it is executed."""
+        found = self._t_env._sink_table(table_path_or_descriptor)
+        return TablePipeline(self._session, sink_of(self._session, found, self._plan, overwrite=overwrite))
 
     def explain(self, *extra_details: ExplainDetail) -> str:
         """The plan of the query."""
@@ -330,6 +349,13 @@ class Table:
         else:
             join.set("kind", "CROSS")
         return self._of(self._all(joins=[join]))
+
+    def _changelog(self, function: str, arguments: tuple[Expression[Any], ...]) -> Table:
+        relation = nodes.TableArgument(this=nodes.BoundRelation(this=self._plan))
+        table = exp.Kwarg(this=exp.to_identifier("input"), expression=relation)
+        call = nodes.Call(this=function, expressions=[table, *nodes_of(arguments, function.lower())])
+        source = nodes.TableFunction(this=call)
+        return self._of(exp.Select(expressions=[exp.Star()], from_=exp.From(this=source)))
 
     def _combined(self, kind: type[exp.SetOperation], right: Table, distinct: bool) -> Table:
         self._same_environment(right)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 
 import pytest
 
@@ -14,6 +15,7 @@ from firesteel.common.watermark_strategy import TimestampAssigner
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.table import DataTypes, ExplainDetail, Schema, StreamTableEnvironment, TableDescriptor
 from firesteel.table.bound.errors import ValidationError
+from firesteel.table.expressions import col, descriptor, map_
 from firesteel.testing.in_process import InProcessExecutor
 
 TYPE = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
@@ -178,3 +180,71 @@ def test_an_unbounded_query_ends_when_it_is_closed(t_env: StreamTableEnvironment
     client = result.get_job_client()
     assert client is not None
     assert client.get_job_status().result() is JobStatus.CANCELED
+
+
+def test_columns_of_a_stream_by_name_and_by_position(
+    env: StreamExecutionEnvironment, t_env: StreamTableEnvironment
+) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(_Seconds())
+    stream = env.from_collection([Row(1, "a"), Row(2, "b")], TYPE).assign_timestamps_and_watermarks(strategy)
+    named = t_env.from_data_stream(stream, col("name"), col("id").alias("n"), col("t").rowtime, col("p").proctime)
+    assert str(named.get_resolved_schema()) == (
+        "(\n  `name` STRING,\n  `n` INT,\n  `t` TIMESTAMP(3) *ROWTIME*,\n  `p` TIMESTAMP_LTZ(3) *PROCTIME*\n)"
+    )
+    with named.select(col("n"), col("t").cast(DataTypes.STRING())).execute().collect() as rows:
+        assert sorted(map(tuple, rows)) == [(1, "1970-01-01 00:00:01.000"), (2, "1970-01-01 00:00:02.000")]
+    placed = t_env.from_data_stream(stream, col("x"), col("y"))
+    assert placed.get_resolved_schema().get_column_names() == ["x", "y"]
+    with pytest.raises(ValidationError, match="absent is not a field"):
+        t_env.from_data_stream(stream, col("id"), col("absent"))
+
+
+def test_streams_of_tuples_and_flags(env: StreamExecutionEnvironment, t_env: StreamTableEnvironment) -> None:
+    env.set_parallelism(1)
+    table = t_env.from_data_stream(env.from_collection([Row(1, "a"), Row(1, "b")], TYPE))
+    pairs = t_env.to_append_stream(table, Types.TUPLE([Types.LONG(), Types.STRING()]))
+    assert list(pairs.execute_and_collect()) == [(1, "a"), (1, "b")]
+    counts = table.group_by(col("id")).select(col("id"), col("name").count.alias("n"))
+    t_env.get_config().set("table.exec.mini-batch.enabled", "false")
+    changes = t_env.to_retract_stream(counts, Types.TUPLE([Types.INT(), Types.LONG()]))
+    assert list(changes.execute_and_collect()) == [(True, (1, 1)), (False, (1, 1)), (True, (1, 2))]
+    schema = Schema.new_builder().column("key_", "BIGINT").column("total", "BIGINT").build()
+    rows = list(t_env.to_changelog_stream(counts, schema).execute_and_collect())
+    assert [(str(row.get_row_kind()), row.as_dict()) for row in rows] == [
+        ("+I", {"key_": 1, "total": 1}),
+        ("-U", {"key_": 1, "total": 1}),
+        ("+U", {"key_": 1, "total": 2}),
+    ]
+    with pytest.raises(ValidationError, match="do not match"):
+        t_env.to_append_stream(table, Types.TUPLE([Types.INT()]))
+
+
+def test_changelogs_as_rows_and_back(env: StreamExecutionEnvironment, t_env: StreamTableEnvironment) -> None:
+    env.set_parallelism(1)
+    table = t_env.from_data_stream(env.from_collection([Row(1, "a"), Row(1, "b")], TYPE))
+    counts = table.group_by(col("id")).select(col("id"), col("name").count.alias("n"))
+    codes = map_("INSERT", "I", "UPDATE_BEFORE", "B", "UPDATE_AFTER", "A").as_argument("op_mapping")
+    changes = counts.to_changelog(descriptor("code").as_argument("op"), codes)
+    with changes.execute().collect() as rows:
+        assert list(map(tuple, rows)) == [("I", 1, 1), ("B", 1, 1), ("A", 1, 2)]
+    with counts.to_changelog().from_changelog().execute().collect() as rows:
+        assert [(row.get_row_kind(), *row) for row in rows] == [
+            (RowKind.INSERT, 1, 1),
+            (RowKind.UPDATE_BEFORE, 1, 1),
+            (RowKind.UPDATE_AFTER, 1, 2),
+        ]
+
+
+def test_pipelines(t_env: StreamTableEnvironment, capsys: pytest.CaptureFixture[str]) -> None:
+    t_env.execute_sql("CREATE TABLE shown (n INT) WITH ('connector' = 'print', 'print-identifier' = 'p')")
+    table = t_env.sql_query("SELECT * FROM (VALUES 1, 2) AS v(n)")
+    named = table.insert_into("shown")
+    assert str(named) == "TablePipeline with sink table '`default_catalog`.`default_database`.`shown`'"
+    assert str(named.get_sink_identifier()) == "`default_catalog`.`default_database`.`shown`"
+    descriptor_ = TableDescriptor.for_connector("blackhole").schema(Schema.new_builder().column("n", "INT").build())
+    unnamed = table.insert_into(descriptor_.build())
+    assert unnamed.get_sink_identifier() is None
+    assert t_env.list_tables() == ["shown"]
+    assert "Sink(table=[default_catalog.default_database.shown]" in named.explain()
+    t_env.create_statement_set().add(named).add(unnamed).execute().wait()
+    assert sorted(re.findall(r"\+I\[\d\]", capsys.readouterr().out)) == ["+I[1]", "+I[2]"]

@@ -28,7 +28,7 @@ from firesteel.table.plan.streaming import Sink
 from firesteel.table.plan.time_attributes import regular
 from firesteel.types.logical import LogicalType, RowType
 
-__all__ = ["bind_insert", "find_sink_table", "sink_for", "sink_of"]
+__all__ = ["bind_insert", "cast_to_columns", "find_sink_table", "sink_for", "sink_of"]
 
 
 def bind_insert(session: TableSession, insert: Insert) -> Sink:
@@ -59,7 +59,7 @@ def _bound(session: TableSession, insert: Insert, sql: str) -> Sink:
 def find_sink_table(session: TableSession, path: Sequence[str]) -> FoundTable:
     """The table to which rows are written."""
     identifier = session.manager.qualify(path)
-    found = session.manager.find_table(identifier)
+    found = session.find_table(identifier)
     if found is None:
         catalogs = ", ".join(session.manager.list_catalogs())
         raise ValidationError(
@@ -98,7 +98,7 @@ def sink_of(
             f"INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{name}' implements the "
             "SupportsOverwrite interface.",
         )
-    plan = _cast(plan, columns, name)
+    plan = cast_to_columns(plan, columns, name)
     if metadata:
         plan = _as_metadata(plan, metadata, sink.writable_metadata)
     not_null = tuple(index for index, column in enumerate(columns) if not column.data_type.nullable)
@@ -222,7 +222,7 @@ def _target(path: Sequence[str], columns: Mapping[str, Column]) -> str:
     return path[0]
 
 
-def _cast(plan: LogicalNode, columns: Sequence[Column], name: str) -> LogicalNode:
+def cast_to_columns(plan: LogicalNode, columns: Sequence[Column], name: str) -> LogicalNode:
     """The query with the types of the table, as far as values are cast without being asked for."""
     fields = plan.row_type.fields
     if len(fields) != len(columns):

@@ -20,7 +20,8 @@ from firesteel.table.binder.schemas import resolve_schema
 from firesteel.table.binder.time_attributes import without_rowtime
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.session import Session
-from firesteel.table.catalog.manager import CatalogManager
+from firesteel.table.catalog.identifiers import ObjectIdentifier
+from firesteel.table.catalog.manager import CatalogManager, FoundTable
 from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.planning.scans import ScanBuilder
@@ -29,6 +30,7 @@ from firesteel.table.parser import parse_query
 from firesteel.table.plan.emit_strategy import with_emit_strategy
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.runtime.wall_clock import wall_clock
+from firesteel.table.schema import Schema
 from firesteel.table.table_config import TableConfig
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ class TableSession:
         """The options and comments of catalogs that CREATE CATALOG made."""
         self.system_functions: dict[str, CatalogFunction] = {}
         """Temporary system functions by lower-case name."""
+        self.unnamed_tables: dict[ObjectIdentifier, CatalogBaseTable] = {}
+        """Tables of descriptors, which no catalog lists."""
         self._expanding: list[str] = []
 
     @property
@@ -89,7 +93,11 @@ class TableSession:
 
     def resolved_schema(self, table: CatalogBaseTable) -> ResolvedSchema:
         """The columns of a table or view."""
-        resolved = resolve_schema(table.schema, self.expression_session())
+        return self.resolved_schema_of(table.schema)
+
+    def resolved_schema_of(self, schema: Schema) -> ResolvedSchema:
+        """The columns of a declaration."""
+        resolved = resolve_schema(schema, self.expression_session())
         return resolved if self.is_streaming else without_rowtime(resolved)
 
     def bind(self, query: exp.Expression, sql: str) -> LogicalNode:
@@ -100,7 +108,7 @@ class TableSession:
     def relation(self, path: Sequence[str], options: tuple[tuple[str, str], ...] = ()) -> LogicalNode:
         """The plan of a table or view."""
         identifier = self.manager.qualify(path)
-        found = self.manager.find_table(identifier)
+        found = self.find_table(identifier)
         if found is None:
             raise ValidationError(
                 f"Object '{'.'.join(path)}' not found", hint=self.nearest_table(identifier.object_name)
@@ -112,6 +120,11 @@ class TableSession:
             return self._view(found.table, identifier.as_summary_string())
         scans = ScanBuilder(self.configuration, self.is_streaming)
         return scans.build(found, self.resolved_schema(found.table), dict(options))
+
+    def find_table(self, identifier: ObjectIdentifier) -> FoundTable | None:
+        """A table or view of a catalog, or one without a name; None if there is none."""
+        unnamed = self.unnamed_tables.get(identifier)
+        return self.manager.find_table(identifier) if unnamed is None else FoundTable(identifier, unnamed, True)
 
     def _view(self, view: CatalogBaseTable, name: str) -> LogicalNode:
         if name in self._expanding:

@@ -31,7 +31,15 @@ from firesteel.table.schema import Schema, UnresolvedMetadataColumn, UnresolvedP
 from firesteel.table.translate.catalogue import Translator
 from firesteel.types.logical import FieldsType, LogicalTypeRoot, RowField, RowType
 
-__all__ = ["DataStreamSource", "anonymous", "from_stream", "plain_row_type", "to_stream"]
+__all__ = [
+    "DataStreamSource",
+    "anonymous",
+    "from_stream",
+    "is_anonymous",
+    "plain_row_type",
+    "to_stream",
+    "type_of_stream",
+]
 
 _numbers = itertools.count(1)
 _SOURCE_WATERMARK = "SOURCE_WATERMARK()"
@@ -41,6 +49,11 @@ _ROWTIME = "rowtime"
 def anonymous(kind: str) -> ObjectIdentifier:
     """A name for a table that has none."""
     return ObjectIdentifier(BUILTIN_CATALOG, BUILTIN_DATABASE, f"Unregistered_{kind}_{next(_numbers)}")
+
+
+def is_anonymous(identifier: ObjectIdentifier) -> bool:
+    """Whether a table has no name of its own."""
+    return identifier.object_name.startswith("Unregistered_")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +113,7 @@ def from_stream(
     session: TableSession, stream: DataStream[Any], schema: Schema | None, mode: ChangelogMode
 ) -> LogicalNode:
     """The plan of a table of the records of a stream."""
-    type_ = _type_of(stream)
+    type_ = type_of_stream(stream)
     is_single = not isinstance(type_, FieldsType)
     fields = [RowField("f0", type_)] if is_single else list(type_.fields)
     declared = schema or Schema()
@@ -137,7 +150,8 @@ def from_stream(
     return node
 
 
-def _type_of(stream: DataStream[Any]) -> Any:
+def type_of_stream(stream: DataStream[Any]) -> Any:
+    """The declared type of the records of a stream."""
     info = stream._transformation.output_type
     type_ = None if info is None else info.to_logical()
     if type_ is None or type_.root is LogicalTypeRoot.RAW:
