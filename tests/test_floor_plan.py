@@ -97,6 +97,7 @@ ORDERS = {
         "connectors/filesystem",
         "connectors/kafka",
         "connectors/postgres",
+        "connectors/models",
         "translate",
         "dsl",
         "environment/planning",

@@ -10,6 +10,9 @@ __all__ = [
     "ALLOW_LATENESS",
     "ASYNC_LOOKUP_BUFFER_CAPACITY",
     "ASYNC_LOOKUP_TIMEOUT",
+    "ASYNC_ML_PREDICT_MAX_CONCURRENT_OPERATIONS",
+    "ASYNC_ML_PREDICT_OUTPUT_MODE",
+    "ASYNC_ML_PREDICT_TIMEOUT",
     "DISTINCT_AGG_SPLIT_BUCKET_NUM",
     "DISTINCT_AGG_SPLIT_ENABLED",
     "EARLY_FIRE_DELAY",
@@ -66,6 +69,26 @@ ASYNC_LOOKUP_TIMEOUT = (
     .duration_type()
     .default_value(Duration.of_minutes(3))
     .with_description("Time after which an asynchronous lookup fails.")
+)
+ASYNC_ML_PREDICT_MAX_CONCURRENT_OPERATIONS = (
+    _key("table.exec.async-ml-predict.max-concurrent-operations")
+    .int_type()
+    .default_value(10)
+    .with_description("Calls of a model by a subtask at the same time, in ML_PREDICT.")
+)
+ASYNC_ML_PREDICT_OUTPUT_MODE = (
+    _key("table.exec.async-ml-predict.output-mode")
+    .choice_type("ORDERED", "ALLOW_UNORDERED")
+    .default_value("ORDERED")
+    .with_description(
+        "Whether ML_PREDICT keeps the order of rows. ALLOW_UNORDERED has an effect where rows are only added."
+    )
+)
+ASYNC_ML_PREDICT_TIMEOUT = (
+    _key("table.exec.async-ml-predict.timeout")
+    .duration_type()
+    .default_value(Duration.of_minutes(3))
+    .with_description("Time after which a call of a model fails, retries included.")
 )
 EARLY_FIRE_ENABLED = (
     _key("table.exec.emit.early-fire.enabled")

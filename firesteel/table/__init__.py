@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from firesteel.table.environment_settings import EnvironmentSettings
     from firesteel.table.explain_detail import ExplainDetail
     from firesteel.table.expression import Expression
+    from firesteel.table.model_descriptor import ModelDescriptor
     from firesteel.table.result_kind import ResultKind
     from firesteel.table.schema import Schema
     from firesteel.table.sql_dialect import SqlDialect
@@ -34,6 +35,7 @@ __all__ = [
     "FormatDescriptor",
     "GroupWindowedTable",
     "GroupedTable",
+    "ModelDescriptor",
     "OverWindowedTable",
     "ResultKind",
     "Row",
@@ -60,6 +62,7 @@ _MODULES = {
     "FormatDescriptor": "firesteel.table.table_descriptor",
     "GroupWindowedTable": "firesteel.table.table",
     "GroupedTable": "firesteel.table.table",
+    "ModelDescriptor": "firesteel.table.model_descriptor",
     "OverWindowedTable": "firesteel.table.table",
     "ResultKind": "firesteel.table.result_kind",
     "Row": "firesteel.common.types",

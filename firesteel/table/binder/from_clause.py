@@ -15,6 +15,7 @@ from firesteel.table.binder.query_expressions import BindQuery, QueryExpressionB
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
 from firesteel.table.binder.table_functions.changelogs import CHANGELOG_FUNCTIONS, bind_changelog_function
+from firesteel.table.binder.table_functions.models import MODEL_FUNCTIONS, ResolveModel, bind_ml_predict, no_models
 from firesteel.table.binder.table_functions.windows import WINDOW_FUNCTIONS, bind_window_function
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef, Literal, walk
@@ -34,7 +35,7 @@ __all__ = ["FromClause", "FromClauseBinder"]
 COALESCE = CONDITIONAL["COALESCE"]
 TRUE = Literal(BooleanType(nullable=False), True)
 ONE_ROW = Values(RowType([], nullable=False), ((),))
-TABLE_FUNCTIONS = {*WINDOW_FUNCTIONS, *CHANGELOG_FUNCTIONS}
+TABLE_FUNCTIONS = {*WINDOW_FUNCTIONS, *CHANGELOG_FUNCTIONS, *MODEL_FUNCTIONS}
 ResolveTable = Callable[[Sequence[str], tuple[tuple[str, str], ...]], LogicalNode]
 """The relation of a name in a catalog, with the options of a hint."""
 CreateBinder = Callable[[QueryScope], QueryExpressionBinder]
@@ -61,7 +62,9 @@ class FromClauseBinder:
         outer: QueryScope | None,
         sql: str,
         hints: JoinHints = NO_HINTS,
+        resolve_model: ResolveModel = no_models,
     ) -> None:
+        self._resolve_model = resolve_model
         self._hints = hints
         self._resolve_table = resolve_table
         self._bind_query = bind_query
@@ -109,7 +112,7 @@ class FromClauseBinder:
             return self._named(self._bind_query(node, self._outer), node.args.get("alias"), None)
         if isinstance(node, exp.Lateral) and not isinstance(node.this, nodes.TableFunction):
             return self._named(self._bind_query(node.this, self._outer), node.args.get("alias"), None)
-        if isinstance(node, exp.Lateral) and node.this.this.function_name in CHANGELOG_FUNCTIONS:
+        if isinstance(node, exp.Lateral) and node.this.this.function_name in {*CHANGELOG_FUNCTIONS, *MODEL_FUNCTIONS}:
             return self._named(self._table_function(node.this.this), node.args.get("alias"), None)
         if isinstance(node, nodes.TableFunction) and node.this.function_name in TABLE_FUNCTIONS:
             return self._named(self._table_function(node.this), node.args.get("alias"), None)
@@ -124,6 +127,8 @@ class FromClauseBinder:
             raise error.at(place_of(node, self._sql)) from error.__cause__
 
     def _table_function(self, call: nodes.Call) -> LogicalNode:
+        if call.function_name in MODEL_FUNCTIONS:
+            return bind_ml_predict(call, self._argument_table, self._resolve_model)
         binder = self._create_binder(QueryScope((), None))
         if call.function_name in CHANGELOG_FUNCTIONS:
             bound = bind_changelog_function(call, self._argument_table, binder.bind, binder._session.is_streaming)

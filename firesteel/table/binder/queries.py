@@ -14,6 +14,7 @@ from firesteel.table.binder.places import place_of
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.select import Rows, SelectBinder, sort_key, sort_ordinal
+from firesteel.table.binder.table_functions.models import ResolveModel, no_models
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.bound.session import Session
@@ -41,8 +42,15 @@ _INCOMPATIBLE_VALUES = "Values passed to VALUES operator must have compatible ty
 class QueryBinder:
     """Binds a query; ``sql`` is the text from which it was parsed, for places in errors."""
 
-    def __init__(self, resolve_table: ResolveTable, sql: str = "", session: Session | None = None) -> None:
+    def __init__(
+        self,
+        resolve_table: ResolveTable,
+        sql: str = "",
+        session: Session | None = None,
+        resolve_model: ResolveModel = no_models,
+    ) -> None:
         self._resolve_catalog_table = resolve_table
+        self._resolve_model = resolve_model
         self._sql = sql
         self._session = session or Session()
         self._with: list[dict[str, LogicalNode]] = []
@@ -114,7 +122,9 @@ class QueryBinder:
             one_row = Values(RowType([], nullable=False), ((),))
             source = FromClause(one_row, QueryScope((), outer))
         else:
-            tables = FromClauseBinder(self._resolve, self.bind, self._binder, outer, self._sql, hints)
+            tables = FromClauseBinder(
+                self._resolve, self.bind, self._binder, outer, self._sql, hints, self._resolve_model
+            )
             source = tables.bind_all(from_.this, select.args.get("joins") or ())
         binder = SelectBinder(select, source, self._binder(source.scope), hints.ttl_ms(source.name))
         rows = binder.bind(order)

@@ -14,7 +14,8 @@ from firesteel.table.catalog.exceptions import (
 )
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.in_memory import GenericInMemoryCatalog
-from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, CatalogModel, TableKind
+from firesteel.table.catalog.models import Models
+from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, TableKind
 
 __all__ = ["CatalogManager", "FoundTable"]
 
@@ -54,7 +55,7 @@ class CatalogManager:
         self._current_database: str | None = database
         self.temporary_tables = _Temporary[CatalogBaseTable]()
         self.temporary_functions = _Temporary[CatalogFunction]()
-        self.temporary_models = _Temporary[CatalogModel]()
+        self.models = Models(self)
 
     # -- catalogs ----------------------------------------------------------------------------------------------
 

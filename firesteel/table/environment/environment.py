@@ -12,6 +12,7 @@ from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.objects import CatalogBaseTable, TableKind
+from firesteel.table.environment.model_methods import ModelMethods
 from firesteel.table.environment.planning.elements import batch_of_elements, batch_of_frame
 from firesteel.table.environment.planning.inserts import find_sink_table
 from firesteel.table.environment.planning.session import PlannedView, TableSession
@@ -38,7 +39,7 @@ from firesteel.table.table_descriptor import TableDescriptor
 __all__ = ["TableEnvironment"]
 
 
-class TableEnvironment:
+class TableEnvironment(ModelMethods):
     """Creates tables and executes SQL.
 
     >>> table_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())

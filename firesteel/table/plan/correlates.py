@@ -1,4 +1,4 @@
-"""Rows beside the elements of a collection that they hold."""
+"""Rows beside the elements of a collection that they hold, and beside what a model returns for them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 
 from firesteel.table.bound.nodes import Expression
 from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.model import BoundModel
 from firesteel.table.plan.nodes import SingleInput, unique_names
 from firesteel.types.logical import (
     ArrayType,
@@ -20,7 +21,7 @@ from firesteel.types.logical import (
     RowType,
 )
 
-__all__ = ["Unnest", "element_columns"]
+__all__ = ["MLPredict", "PredictOptions", "Unnest", "element_columns"]
 
 
 def element_columns(type_: LogicalType, with_ordinality: bool) -> RowType | None:
@@ -82,3 +83,48 @@ class Unnest(SingleInput):
         ordinality = " WITH ORDINALITY" if self.with_ordinality else ""
         where = "" if self.condition is None else f", where=[{self.condition}]"
         return f"Correlate(joinType=[{kind}], invocation=[UNNEST({self.collection}){ordinality}]{where})"
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """How a model is called, from the argument ``CONFIG``; None for the option of the session."""
+
+    is_async: bool | None = None
+    is_ordered: bool | None = None
+    max_concurrent: int | None = None
+    timeout_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class MLPredict(SingleInput):
+    """ML_PREDICT: each row once for each row that a model returns for it, whose columns are after its own."""
+
+    model: BoundModel
+    columns: tuple[int, ...]
+    """The columns of the input that the model takes."""
+    options: PredictOptions = PredictOptions()
+
+    @cached_property
+    def _type(self) -> RowType:
+        fields = [*self.input.row_type.fields, *self.model.output_type.fields]
+        names = unique_names(part.name for part in fields)
+        return RowType.of(names, [part.type for part in fields], nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        return inputs[0]
+
+    def wanted_updates(self, before_wanted: bool) -> tuple[bool, Sequence[bool]]:
+        # a model may return no row for an update, or several
+        return True, (True,)
+
+    def describe(self) -> str:
+        names = self.input.row_type.field_names
+        columns = ", ".join(names[column] for column in self.columns)
+        return (
+            f"MLPredictTableFunction(invocation=[ML_PREDICT(MODEL {self.model.identifier.as_summary_string()}, "
+            f"DESCRIPTOR({columns}))], select=[{', '.join(self.row_type.field_names)}])"
+        )

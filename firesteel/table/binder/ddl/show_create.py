@@ -20,7 +20,7 @@ from firesteel.types.logical import (
     VarCharType,
 )
 
-__all__ = ["create_catalog_text", "create_table_text", "create_view_text"]
+__all__ = ["create_catalog_text", "create_table_text", "create_view_text", "options_text", "sql_type"]
 
 MAX_LENGTH = 2_147_483_647
 _COLLECTIONS = (LogicalTypeRoot.ARRAY, LogicalTypeRoot.MAP, LogicalTypeRoot.MULTISET)
@@ -41,7 +41,7 @@ def create_table_text(found: FoundTable, schema: ResolvedSchema) -> str:
     text += _distribution_text(table.distribution)
     if table.partition_keys:
         text += f"PARTITIONED BY ({', '.join(map(quoted, table.partition_keys))})\n"
-    return text + _options_text(table.options)
+    return text + options_text(table.options)
 
 
 def _column_text(column: Column) -> str:
@@ -49,13 +49,13 @@ def _column_text(column: Column) -> str:
     extras = column.explain_extras()
     if extras is not None and extras.startswith("AS "):
         return f"{quoted(column.name)} {extras}{comment}"
-    type_ = _sql_type(column.data_type)
+    type_ = sql_type(column.data_type)
     if isinstance(column, PhysicalColumn):
         return f"{quoted(column.name)} {type_}{comment}"
     return f"{quoted(column.name)} {type_} {extras}{comment}"
 
 
-def _sql_type(type_: LogicalType) -> str:
+def sql_type(type_: LogicalType) -> str:
     """The type as DDL has it: in full, and without being a time attribute."""
     return _type_name(type_) if type_.nullable else f"{_type_name(type_)} NOT NULL"
 
@@ -67,14 +67,14 @@ def _type_name(type_: LogicalType) -> str:
         case VarBinaryType():
             return f"VARBINARY({type_.length or MAX_LENGTH})"
         case RowType():
-            fields = (f"{quoted(part.name)} {_sql_type(part.type)}" for part in type_.fields)
+            fields = (f"{quoted(part.name)} {sql_type(part.type)}" for part in type_.fields)
             return f"ROW<{', '.join(fields)}>"
         case TimestampType():
             return f"TIMESTAMP({type_.precision})"
         case LocalZonedTimestampType():
             return f"TIMESTAMP({type_.precision}) WITH LOCAL TIME ZONE"
     if type_.children() and type_.root in _COLLECTIONS:
-        return f"{type_.root.value}<{', '.join(map(_sql_type, type_.children()))}>"
+        return f"{type_.root.value}<{', '.join(map(sql_type, type_.children()))}>"
     return type_.copy(nullable=True).as_summary_string()
 
 
@@ -87,7 +87,8 @@ def _distribution_text(distribution: TableDistribution | None) -> str:
     return f"DISTRIBUTED{keys}{buckets}\n"
 
 
-def _options_text(options: Mapping[str, str]) -> str:
+def options_text(options: Mapping[str, str]) -> str:
+    """WITH, with the options by their names; empty without options."""
     if not options:
         return ""
     lines = (f"  {string_literal(key)} = {string_literal(value)}" for key, value in sorted(options.items()))
@@ -110,4 +111,4 @@ def create_view_text(found: FoundTable, schema: ResolvedSchema) -> str:
 def create_catalog_text(name: str, options: Mapping[str, str], comment: str | None) -> str:
     """CREATE CATALOG."""
     text = f"CREATE CATALOG {quoted(name)}\n" + (f"COMMENT {string_literal(comment)}\n" if comment else "")
-    return text + _options_text(options)
+    return text + options_text(options)

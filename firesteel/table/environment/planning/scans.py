@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from firesteel.config.configuration import Configuration
+from firesteel.config.configuration import Configuration, shown
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.catalog.columns import Column, ComputedColumn, MetadataColumn
@@ -94,8 +94,8 @@ def factory_context(
 
 
 def options_text(options: Mapping[str, str]) -> str:
-    """Options of a table as errors show them."""
-    return "\n".join(f"'{key}'='{value}'" for key, value in sorted(options.items()))
+    """Options of a table as errors show them, without secrets."""
+    return "\n".join(f"'{key}'='{shown(key, value)}'" for key, value in sorted(options.items()))
 
 
 def _metadata_key(column: Column) -> str | None:

@@ -24,6 +24,8 @@ from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.manager import CatalogManager, FoundTable
 from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
+from firesteel.table.connector.model import BoundModel
+from firesteel.table.environment.planning.models import bound_model
 from firesteel.table.environment.planning.scans import ScanBuilder
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.parser import parse_query
@@ -100,9 +102,22 @@ class TableSession:
         resolved = resolve_schema(schema, self.expression_session())
         return resolved if self.is_streaming else without_rowtime(resolved)
 
+    def resolved_columns(self, schema: Schema) -> ResolvedSchema:
+        """The columns of a schema without time attributes, such as that of a model."""
+        return resolve_schema(schema, self.expression_session())
+
+    def model(self, path: Sequence[str]) -> BoundModel:
+        """A model that a query calls."""
+        identifier = self.manager.qualify(path)
+        found = self.manager.models.find(identifier)
+        if found is None:
+            raise ValidationError(f"Object '{'.'.join(path)}' not found", hint=self.manager.models.nearest(identifier))
+        schemas = (self.resolved_columns(found.model.input_schema), self.resolved_columns(found.model.output_schema))
+        return bound_model(found, *schemas, self.configuration)
+
     def bind(self, query: exp.Expression, sql: str) -> LogicalNode:
         """The plan of a query."""
-        plan = QueryBinder(self.relation, sql, self.expression_session()).bind(query)
+        plan = QueryBinder(self.relation, sql, self.expression_session(), self.model).bind(query)
         return with_emit_strategy(plan, self.configuration) if self.is_streaming else plan
 
     def relation(self, path: Sequence[str], options: tuple[tuple[str, str], ...] = ()) -> LogicalNode:

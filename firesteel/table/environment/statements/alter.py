@@ -17,6 +17,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, ok
 from firesteel.table.environment.statements.catalogs import database_of
 from firesteel.table.environment.statements.dispatch import execute_statement
+from firesteel.table.environment.statements.models import alter_model
 from firesteel.table.parser.statements import alter
 from firesteel.table.parser.statements.dml import PartitionSpec
 
@@ -37,6 +38,8 @@ def _alter(statement: alter.AlterObject, session: TableSession) -> TableResult:
             return _alter_function(statement, session)
         case "CATALOG":
             return _alter_catalog(statement, session)
+        case "MODEL":
+            return alter_model(statement, session)
     raise ValidationError(f"ALTER {statement.kind} is not supported yet.")
 
 

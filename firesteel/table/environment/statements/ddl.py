@@ -16,6 +16,7 @@ from firesteel.table.environment.results.execution import execute_inserts
 from firesteel.table.environment.results.result import TableResult, ok
 from firesteel.table.environment.statements.catalogs import drop_function, failing_with
 from firesteel.table.environment.statements.dispatch import execute_statement
+from firesteel.table.environment.statements.models import drop_model
 from firesteel.table.parser.statements import objects, tables
 from firesteel.table.plan.nodes import LogicalNode, Project
 
@@ -137,6 +138,9 @@ def _drop(statement: objects.Drop, session: TableSession) -> TableResult:
         return ok()
     if statement.kind == "FUNCTION":
         return drop_function(statement, session)
+    if statement.kind == "MODEL":
+        drop_model(session, statement.path, ignore_if_not_exists=statement.if_exists, temporary=statement.temporary)
+        return ok()
     if statement.kind not in ("TABLE", "VIEW"):
         raise ValidationError(f"DROP {statement.kind} is not supported yet.")
     kind = TableKind[statement.kind]

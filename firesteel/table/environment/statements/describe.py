@@ -10,6 +10,7 @@ from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, rows_of, strings
 from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
+from firesteel.table.environment.statements.models import describe_model
 from firesteel.table.parser.statements import utility
 from firesteel.types.logical import BooleanType, LogicalType, VarCharType
 
@@ -39,6 +40,8 @@ def _describe(statement: utility.DescribeObject, session: TableSession) -> Table
         if statement.extended:
             rows += ((f"option:{key}", value) for key, value in options.items() if key != "type")
         return strings(["info name", "info value"], rows)
+    if statement.kind == "MODEL":
+        return describe_model(statement.path, session)
     raise ValidationError(f"DESCRIBE {statement.kind} is not supported yet.")
 
 

@@ -15,6 +15,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, ok, rows_of, strings
 from firesteel.table.environment.statements.describe import describe_table
 from firesteel.table.environment.statements.dispatch import execute_statement
+from firesteel.table.environment.statements.models import show_create_model
 from firesteel.table.functions.registry import functions
 from firesteel.table.parser.statements import utility
 from firesteel.types.logical import BooleanType, VarCharType
@@ -81,7 +82,7 @@ def _names(statement: utility.Show, session: TableSession) -> Sequence[str]:
         case "MATERIALIZED TABLES":
             return manager.list_tables(catalog, database, TableKind.MATERIALIZED_TABLE)
         case "MODELS":
-            return manager.get_catalog(catalog).list_models(database)
+            return sorted(manager.get_catalog(catalog).list_models(database))
     return manager.get_catalog(catalog).list_procedures(database)
 
 
@@ -129,6 +130,8 @@ def _show_create(statement: utility.ShowCreate, session: TableSession) -> TableR
         if options is None:
             raise ValidationError(f"Cannot obtain metadata information from Catalog {name}.")
         return strings(["result"], [(create_catalog_text(name, *options),)])
+    if statement.kind == "MODEL":
+        return show_create_model(statement.path, session)
     if statement.kind not in ("TABLE", "VIEW"):
         raise ValidationError(f"SHOW CREATE {statement.kind} is not supported yet.")
     identifier = manager.qualify(statement.path)
