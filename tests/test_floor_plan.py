@@ -70,6 +70,7 @@ ORDERS = {
         "functions",
         "functions/strings",
         "functions/aggregates",
+        "user_functions",
         "evaluation",
         "connector",
         "plan",
@@ -125,6 +126,9 @@ UPWARD = {
     ("table/expression.py", "table/dsl"),
     ("table/expressions.py", "table/dsl"),
     ("table/window.py", "table/dsl"),
+    ("table/udf.py", "table/user_functions"),
+    # a function that is called makes an expression
+    ("table/user_functions/wrappers.py", "table/dsl"),
     ("table/statement_set.py", "table/environment"),
     ("table/table.py", "table/environment"),
     ("table/table_environment.py", "table/environment"),

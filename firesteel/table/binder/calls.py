@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Call, Case, Cast, Expression, Literal
-from firesteel.table.functions.registry import function
+from firesteel.table.functions.definition import FunctionDefinition
+from firesteel.table.functions.registry import function as function_of
 from firesteel.table.functions.signatures import common_arguments
 from firesteel.table.inference.families import is_datetime, is_null
 from firesteel.types.logical import LogicalType
@@ -23,9 +24,11 @@ def cast_to(expression: Expression, type_: LogicalType, safe: bool = False) -> E
     return Cast(type_.copy(safe or expression.type.nullable), expression, safe)
 
 
-def call(name: str, arguments: Sequence[Expression], symbols: tuple[str, ...] = ()) -> Call:
-    """A call with the types that the function infers."""
-    definition = function(name)
+def call(
+    name: str, arguments: Sequence[Expression], symbols: tuple[str, ...] = (), user: FunctionDefinition | None = None
+) -> Call:
+    """A call with the types that the function infers; ``user`` is the definition of a function of the user."""
+    definition = function_of(name) if user is None else user
     inferred = definition.signature(arguments, symbols)
     # a string that is no date is not equal to one, nor different: it is unknown
     safe = definition.name in ("EQUALS", "NOT_EQUALS")
@@ -33,7 +36,7 @@ def call(name: str, arguments: Sequence[Expression], symbols: tuple[str, ...] = 
         cast_to(argument, type_, safe and is_datetime(type_))
         for argument, type_ in zip(arguments, inferred.arguments, strict=True)
     )
-    return Call(inferred.result, definition.name, cast, symbols)
+    return Call(inferred.result, definition.name, cast, symbols, user)
 
 
 def case_of(conditions: Sequence[Expression], results: Sequence[Expression]) -> Case:

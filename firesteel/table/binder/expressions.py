@@ -12,6 +12,7 @@ from firesteel.table.binder.calls import call, case_of, cast_to
 from firesteel.table.binder.conditional import CONDITIONAL, overlaps
 from firesteel.table.binder.places import place_of
 from firesteel.table.binder.scope import Scope, field_of, item_of
+from firesteel.table.binder.user_functions import user_function
 from firesteel.table.bound.errors import Position, ValidationError
 from firesteel.table.bound.nodes import Call, Cast, Expression, Literal
 from firesteel.table.bound.session import Session
@@ -166,6 +167,9 @@ class ExpressionBinder:
 
     def _call(self, node: nodes.Call) -> Expression:
         name = node.function_name
+        user = user_function(node, self._session)
+        if user is not None:
+            return call(user.name, self._all(node.expressions), user=user)
         arguments = [part for part in node.expressions if not isinstance(part, exp.Var)]
         symbols = tuple(part.name.upper() for part in node.expressions if isinstance(part, exp.Var))
         if name.startswith("JSON"):
@@ -180,6 +184,9 @@ class ExpressionBinder:
         conditional = CONDITIONAL.get(name)
         if conditional is not None:
             return conditional(bound)
+        if find_function(name) is None:
+            others = self._session.find_function.names() if self._session.find_function is not None else ()
+            raise unknown_function(name, others)
         return call(name, bound, symbols)
 
     def _plus(self, node: nodes.Plus) -> Expression:

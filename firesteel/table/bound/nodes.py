@@ -60,6 +60,8 @@ class Call(Expression):
     function: str
     arguments: tuple[Expression, ...]
     symbols: tuple[str, ...] = ()
+    definition: Any = field(default=None, repr=False)
+    """The definition of a function of the user; built-in functions are known by name."""
 
     def children(self) -> tuple[Expression, ...]:
         return self.arguments

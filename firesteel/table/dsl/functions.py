@@ -9,6 +9,8 @@ from sqlglot import exp
 from firesteel.table.dsl.base import cast_node, column_node, node_of
 from firesteel.table.dsl.expression import Expression, JsonOnNull, TimePointUnit
 from firesteel.table.parser import nodes, parse_expression
+from firesteel.table.user_functions.definition import definition_of_wrapper
+from firesteel.table.user_functions.wrappers import UserDefinedFunctionWrapper
 
 if TYPE_CHECKING:
     from firesteel.types.logical import LogicalType
@@ -113,8 +115,14 @@ def null_of(data_type: LogicalType) -> Any_:
 
 
 def call(f: Any, *args: Any) -> Any_:
-    """A call of a function by its name."""
-    return _call(f, *args)
+    """A call of a function by its name, or of one that ``udf``, ``udtf``, ``udaf`` or ``udtaf`` has made."""
+    if isinstance(f, str):
+        return _call(f, *args)
+    if not isinstance(f, UserDefinedFunctionWrapper):
+        raise TypeError(f"call takes the name of a function or what udf and the like return, not {f!r}.")
+    definition = definition_of_wrapper(f)
+    found = [node_of(argument) for argument in args]
+    return Expression(nodes.Call(this=definition.name, expressions=found, definition=definition))
 
 
 def call_sql(sql_expression: str) -> Any_:

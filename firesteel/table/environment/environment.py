@@ -12,6 +12,7 @@ from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.objects import CatalogBaseTable, TableKind
+from firesteel.table.environment.function_methods import FunctionMethods
 from firesteel.table.environment.model_methods import ModelMethods
 from firesteel.table.environment.planning.elements import batch_of_elements, batch_of_frame
 from firesteel.table.environment.planning.inserts import find_sink_table
@@ -25,7 +26,6 @@ from firesteel.table.environment.statements.catalogs import create_catalog
 from firesteel.table.environment.statements.ddl import create_table
 from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.environment.statements.explain import explain_statement
-from firesteel.table.environment.statements.show import list_functions, list_user_functions
 from firesteel.table.environment.table import Table
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.explain_detail import ExplainDetail
@@ -39,7 +39,7 @@ from firesteel.table.table_descriptor import TableDescriptor
 __all__ = ["TableEnvironment"]
 
 
-class TableEnvironment(ModelMethods):
+class TableEnvironment(FunctionMethods, ModelMethods):
     """Creates tables and executes SQL.
 
     >>> table_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
@@ -213,14 +213,6 @@ class TableEnvironment(ModelMethods):
         kept = self._manager.temporary_tables.by_name
         names = (self._manager.qualify([name]) for name in self.list_temporary_tables())
         return [name.object_name for name in names if kept[name].kind is TableKind.VIEW]
-
-    def list_functions(self) -> list[str]:
-        """All functions."""
-        return list_functions(self._session)
-
-    def list_user_defined_functions(self) -> list[str]:
-        """The functions of the program."""
-        return list_user_functions(self._session)
 
     def list_modules(self) -> list[str]:
         """The modules of functions: ``core``."""

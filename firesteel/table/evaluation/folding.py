@@ -8,7 +8,7 @@ from firesteel.table.bound.errors import EvaluationError
 from firesteel.table.bound.nodes import Call, Case, Cast, Expression, FieldAccess, Literal
 from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.row_codegen import evaluate_constant
-from firesteel.table.functions.registry import function
+from firesteel.table.functions.registry import definition_of
 
 __all__ = ["fold"]
 
@@ -33,8 +33,10 @@ def fold(expression: Expression, session: Session) -> Expression:
             return expression
     if not all(isinstance(child, Literal) for child in expression.children()):
         return expression
-    if isinstance(expression, Call) and not function(expression.function).is_deterministic:
-        return expression
+    if isinstance(expression, Call):
+        definition = definition_of(expression)
+        if not definition.is_deterministic or not definition.is_foldable:
+            return expression
     try:
         return Literal(expression.type, evaluate_constant(expression, session))
     except EvaluationError:

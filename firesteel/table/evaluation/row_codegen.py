@@ -15,7 +15,7 @@ from firesteel.table.bound.nodes import Call, Case, Cast, Expression, FieldAcces
 from firesteel.table.bound.session import Session
 from firesteel.table.casts.row import cast_row
 from firesteel.table.evaluation.failures import located
-from firesteel.table.functions.registry import function
+from firesteel.table.functions.registry import definition_of
 from firesteel.types.logical import DecimalType
 
 __all__ = ["can_be_null", "compile_row", "evaluate_constant"]
@@ -68,7 +68,7 @@ def can_be_null(expression: Expression) -> bool:
         case Call() if expression.function in ("AND", "OR"):
             return any(map(can_be_null, expression.arguments))
         case Call():
-            definition = function(expression.function)
+            definition = definition_of(expression)
             if definition.returns_null:
                 return True
             return definition.strict and any(map(can_be_null, expression.arguments))
@@ -158,7 +158,7 @@ class _RowWriter:
         self._indent -= 1
 
     def _write_call(self, call: Call) -> str:
-        definition = function(call.function)
+        definition = definition_of(call)
         body = definition.row_body(call, self._session)
         assert body is not None, f"{call.function} has no row body"
         arguments = [self.value(argument) for argument in call.arguments]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from firesteel.table.bound.nodes import Call, Case, Cast, Expression, FieldAccess, InputRef, Literal
 from firesteel.table.evaluation.spark_casts import cast_text
-from firesteel.table.functions.registry import function
+from firesteel.table.functions.registry import definition_of
 from firesteel.table.functions.spark.texts import literal_text, spark_type
 from firesteel.types.logical import FieldsType
 
@@ -28,7 +28,7 @@ def spark_text(expression: Expression, other: Other | None = None) -> str | None
             arguments = [spark_text(argument, other) for argument in expression.arguments]
             if any(argument is None for argument in arguments):
                 return None
-            return function(expression.function).spark_text(expression, arguments)  # type: ignore[arg-type]
+            return definition_of(expression).spark_text(expression, arguments)  # type: ignore[arg-type]
         case Cast():
             operand = spark_text(expression.operand, other)
             return None if operand is None else cast_text(expression, operand)

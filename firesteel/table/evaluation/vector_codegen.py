@@ -23,7 +23,7 @@ from firesteel.table.casts.vector import cast_vector
 from firesteel.table.casts.vector_text import partial_cast_vector
 from firesteel.table.evaluation.folding import fold
 from firesteel.table.evaluation.row_codegen import can_be_null, compile_row
-from firesteel.table.functions.registry import function
+from firesteel.table.functions.registry import definition_of, function
 from firesteel.types.internal import arrow_type, from_column, to_column
 from firesteel.types.logical import LogicalType
 
@@ -89,7 +89,7 @@ def _compile(expressions: Sequence[Expression], session: Session) -> VectorFunct
 def may_fail(expression: Expression) -> bool:
     """Whether the evaluation may raise an error."""
     for part in walk(expression):
-        if isinstance(part, Call) and function(part.function).can_fail:
+        if isinstance(part, Call) and definition_of(part).can_fail:
             return True
         if isinstance(part, Cast) and not part.safe and cast_can_fail(part.operand.type, part.type):
             return True
@@ -165,7 +165,11 @@ class _VectorWriter:
         return name
 
     def _write_call(self, call: Call) -> str:
-        definition = function(call.function)
+        definition = definition_of(call)
+        if definition.batch is not None:
+            names = [self.value(argument) for argument in call.arguments]
+            run = self._bind("f", definition.batch.make(call, self._session))
+            return self._assign(f"{run}(length{''.join(f', {name}' for name in names)})")
         if not call.arguments or all(isinstance(argument, Literal) for argument in call.arguments):
             return self._write_loop(call)
         kernel = definition.vector_body(call, self._session)
@@ -175,7 +179,7 @@ class _VectorWriter:
         return self._assign(f"{self._bind('f', kernel)}({arguments})")
 
     def _write_loop(self, call: Call) -> str:
-        definition = function(call.function)
+        definition = definition_of(call)
         body = definition.row_body(call, self._session)
         assert body is not None, f"{call.function} has no body"
         loop = _loop(body, call.arguments, call.type, definition.strict)

@@ -50,6 +50,8 @@ class FunctionDefinition:
     """A callable, or the text of an expression with {0}, {1}, … for the arguments and {v} for a variable of its own."""
     vector: Callable[..., Any] | PerCall | None = None
     """A callable over arrays of pyarrow, some of which may be scalars; without it the row body runs in a loop."""
+    batch: PerCall | None = None
+    """Makes a kernel that gets the number of rows, and each argument as an array or, of a constant, as a scalar."""
     spark: str | Callable[[Call, Sequence[str]], str | None] | None = None
     """Spark SQL with {0}, {1}, …, or what makes it of a call and the text of its arguments."""
     strict: bool = True
@@ -59,6 +61,8 @@ class FunctionDefinition:
     can_fail: bool = False
     """Whether there are arguments for which the body raises EvaluationError."""
     is_deterministic: bool = True
+    is_foldable: bool = True
+    """Whether a call with constants is evaluated when it is planned."""
     kind: FunctionKind = FunctionKind.SCALAR
     family: str = ""
 

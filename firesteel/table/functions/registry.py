@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 
 from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call
 from firesteel.table.functions.definition import FunctionDefinition
 
-__all__ = ["FAMILIES", "OPERATORS", "find_function", "function", "functions", "unknown_function"]
+__all__ = ["FAMILIES", "OPERATORS", "definition_of", "find_function", "function", "functions", "unknown_function"]
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "comparison": ("comparison", "strings.patterns"),
@@ -78,8 +80,15 @@ def function(name: str) -> FunctionDefinition:
     return found
 
 
-def unknown_function(name: str) -> ValidationError:
-    """The error for a name that no function has."""
-    near = get_close_matches(name.upper(), sorted(functions().keys() - OPERATORS), n=1)
+def definition_of(call: Call) -> FunctionDefinition:
+    """The function of a call: one of the user, or a built-in one."""
+    return function(call.function) if call.definition is None else call.definition
+
+
+def unknown_function(name: str, others: Iterable[str] = ()) -> ValidationError:
+    """The error for a name that no function has; ``others`` are names of functions that are not built in."""
+    known = [*sorted(functions().keys() - OPERATORS), *others]
+    near = get_close_matches(name.upper(), [each.upper() for each in known], n=1)
+    near = [each for each in others if near and each.upper() == near[0]] or near
     hint = f"Did you mean {near[0]}?" if near else None
     return ValidationError(f"No match found for function signature {name}.", hint=hint)

@@ -66,7 +66,8 @@ class Call(exp.Anonymous):
     """A call of a function by its name, which the catalogue resolves.
 
     ``this`` is the last part of the name as written, ``path`` the parts before it. The clauses of JSON functions are
-    ``returning``, ``wrapper``, ``on_empty``, ``on_error``, ``on_null`` and ``passing``.
+    ``returning``, ``wrapper``, ``on_empty``, ``on_error``, ``on_null`` and ``passing``. ``definition`` is that of a
+    function of the user.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -84,6 +85,7 @@ class Call(exp.Anonymous):
         "on_error": False,
         "on_null": False,
         "passing": False,
+        "definition": False,
     }
 
     @property

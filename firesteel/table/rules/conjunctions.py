@@ -7,7 +7,7 @@ from functools import reduce
 
 from firesteel.table.binder.calls import call
 from firesteel.table.bound.nodes import Call, Cast, Expression, InputRef, Literal, walk
-from firesteel.table.functions.registry import function
+from firesteel.table.functions.registry import definition_of
 from firesteel.table.plan.subqueries import OuterRef, Subquery
 
 __all__ = ["columns_of", "conjunction", "conjuncts", "has_subquery", "is_deterministic", "rejects_nulls"]
@@ -42,7 +42,7 @@ def has_subquery(expression: Expression) -> bool:
 
 def is_deterministic(expression: Expression) -> bool:
     """Whether an expression has the same value each time it is evaluated on a row."""
-    return all(function(part.function).is_deterministic for part in walk(expression) if isinstance(part, Call))
+    return all(definition_of(part).is_deterministic for part in walk(expression) if isinstance(part, Call))
 
 
 def rejects_nulls(condition: Expression, columns: set[int]) -> bool:
@@ -64,6 +64,6 @@ def _is_null_with(expression: Expression, columns: set[int]) -> bool:
         case Cast():
             return _is_null_with(expression.operand, columns)
         case Call() if expression.function not in ("AND", "OR"):
-            strict = function(expression.function).strict
+            strict = definition_of(expression).strict
             return strict and any(_is_null_with(part, columns) for part in expression.arguments)
     return False

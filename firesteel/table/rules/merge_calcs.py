@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from firesteel.table.binder.calls import call
 from firesteel.table.bound.nodes import Call, Expression, walk
-from firesteel.table.functions.registry import function
+from firesteel.table.functions.registry import definition_of
 from firesteel.table.plan.nodes import Filter, LogicalNode, Project
 from firesteel.table.plan.rewriting import inlined
 from firesteel.table.plan.streaming import Calc
@@ -54,4 +54,4 @@ def _merged(calc: Calc) -> LogicalNode:
 
 
 def _is_deterministic(expression: Expression) -> bool:
-    return all(function(part.function).is_deterministic for part in walk(expression) if isinstance(part, Call))
+    return all(definition_of(part).is_deterministic for part in walk(expression) if isinstance(part, Call))

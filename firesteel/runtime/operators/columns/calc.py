@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.common.errors import InvalidProgramError
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class CalcSpec(OperatorSpec):
     projection: Callable[[Any], Any]
     """Makes a RecordBatch of a RecordBatch, with one row per row.
 
-    A projection or condition whose attribute ``reads_watermark`` is true finds the watermark in ``watermark``.
+    A projection or condition whose attribute ``reads_watermark`` is true finds the watermark in ``watermark``; its
+    methods ``open``, with the runtime context, and ``close`` are called if it has them.
     """
     condition: Callable[[Any], Any] | None = None
     """Makes a BooleanArray of a RecordBatch: rows for which it is true are kept."""
@@ -52,11 +54,19 @@ class CalcOperator(ColumnOperator):
         self._rowtime = spec.rowtime
         self._columns = None if spec.columns is None else list(spec.columns)
         self.is_one_to_one = spec.condition is None
-        self._timed = [
-            function
-            for function in (spec.projection, spec.condition)
-            if function is not None and getattr(function, "reads_watermark", False)
-        ]
+        self._functions = [function for function in (spec.projection, spec.condition) if function is not None]
+        self._timed = [function for function in self._functions if getattr(function, "reads_watermark", False)]
+
+    def open(self, context: OperatorContext) -> None:
+        super().open(context)
+        for function in self._functions:
+            if hasattr(function, "open"):
+                function.open(context.runtime_context)
+
+    def close(self) -> None:
+        for function in self._functions:
+            if hasattr(function, "close"):
+                function.close()
 
     def process_watermark(self, timestamp: int) -> None:
         for function in self._timed:

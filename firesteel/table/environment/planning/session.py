@@ -18,6 +18,7 @@ from firesteel.table.binder.from_clause import renamed
 from firesteel.table.binder.queries import QueryBinder
 from firesteel.table.binder.schemas import resolve_schema
 from firesteel.table.binder.time_attributes import without_rowtime
+from firesteel.table.binder.user_functions import mark_functions
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.session import Session
 from firesteel.table.catalog.identifiers import ObjectIdentifier
@@ -27,6 +28,7 @@ from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.model import BoundModel
 from firesteel.table.environment.planning.models import bound_model
 from firesteel.table.environment.planning.scans import ScanBuilder
+from firesteel.table.environment.planning.user_functions import FunctionLookup
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.parser import parse_query
 from firesteel.table.plan.emit_strategy import with_emit_strategy
@@ -63,6 +65,7 @@ class TableSession:
         """Temporary system functions by lower-case name."""
         self.unnamed_tables: dict[ObjectIdentifier, CatalogBaseTable] = {}
         """Tables of descriptors, which no catalog lists."""
+        self.find_function = FunctionLookup(self)
         self._expanding: list[str] = []
 
     @property
@@ -91,7 +94,8 @@ class TableSession:
         """What expressions depend on. A batch has one time; in a stream each row has that of its evaluation."""
         now = wall_clock if self.is_streaming else partial(int, time.time_ns())
         database = self.manager.current_database or ""
-        return Session(self.config.get_local_timezone(), now, database, self.is_streaming)
+        zone = self.config.get_local_timezone()
+        return Session(zone, now, database, self.is_streaming, find_function=self.find_function)
 
     def resolved_schema(self, table: CatalogBaseTable) -> ResolvedSchema:
         """The columns of a table or view."""
@@ -117,7 +121,9 @@ class TableSession:
 
     def bind(self, query: exp.Expression, sql: str) -> LogicalNode:
         """The plan of a query."""
-        plan = QueryBinder(self.relation, sql, self.expression_session(), self.model).bind(query)
+        session = self.expression_session()
+        mark_functions(query, session)
+        plan = QueryBinder(self.relation, sql, session, self.model).bind(query)
         return with_emit_strategy(plan, self.configuration) if self.is_streaming else plan
 
     def relation(self, path: Sequence[str], options: tuple[tuple[str, str], ...] = ()) -> LogicalNode:

@@ -12,6 +12,7 @@ from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.objects import TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.environment.planning.session import TableSession
+from firesteel.table.environment.planning.user_functions import function_names
 from firesteel.table.environment.results.result import TableResult, ok, rows_of, strings
 from firesteel.table.environment.statements.describe import describe_table
 from firesteel.table.environment.statements.dispatch import execute_statement
@@ -100,10 +101,7 @@ def _database(path: Sequence[str] | None, session: TableSession) -> tuple[str, s
 
 def list_user_functions(session: TableSession) -> list[str]:
     """The functions of the program in the current database, and temporary ones."""
-    catalog, database = _database(None, session)
-    names = {*session.manager.temporary_functions.names(catalog, database), *session.system_functions}
-    names.update(session.manager.get_catalog(catalog).list_functions(database))
-    return sorted(names)
+    return function_names(session)
 
 
 def list_functions(session: TableSession) -> list[str]:

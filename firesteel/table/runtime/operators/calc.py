@@ -9,6 +9,7 @@ from typing import Any
 from firesteel.table.bound.nodes import Call, Expression, walk
 from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.vector_codegen import VectorFunction, compile_vector
+from firesteel.table.user_functions.scope import FunctionScope
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowType
@@ -23,6 +24,7 @@ class CompiledExpressions:
     expressions: tuple[Expression, ...]
     session: Session
     _function: VectorFunction | None = field(default=None, repr=False, compare=False)
+    _scope: FunctionScope | None = field(default=None, repr=False, compare=False)
     watermark: int | None = field(default=None, repr=False, compare=False)
     """What CURRENT_WATERMARK returns; the operator sets it."""
 
@@ -32,15 +34,24 @@ class CompiledExpressions:
         parts = (part for expression in self.expressions for part in walk(expression))
         return any(isinstance(part, Call) and part.function == "CURRENT_WATERMARK" for part in parts)
 
+    def open(self, runtime_context: Any) -> None:
+        """Has functions of the user opened with a context when they are compiled."""
+        self._scope = FunctionScope(runtime_context)
+
+    def close(self) -> None:
+        """Closes the functions of the user."""
+        if self._scope is not None:
+            self._scope.close()
+
     def columns_of(self, data: Any) -> list[Any]:
         """A column for each expression."""
         if self._function is None:
-            session = replace(self.session, watermark=lambda: self.watermark)
+            session = replace(self.session, watermark=lambda: self.watermark, scope=self._scope)
             self._function = compile_vector(self.expressions, session)
         return self._function(data.columns, data.num_rows)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_function": None}
+        return {**self.__dict__, "_function": None, "_scope": None}
 
 
 class ProjectionFunction(CompiledExpressions):
