@@ -48,7 +48,9 @@ LAYERS: dict[str, set[str]] = {
     },
     "rest": VOCABULARY,
     "client": {"rest", "datastream", "jobmaster", "graph", "runtime", "filesystem", "spi", *VOCABULARY},
+    "gateway": {"table", "datastream", "graph", "runtime", "formats", "filesystem", "spi", *VOCABULARY},
     "cluster": {
+        "gateway",
         "rest",
         "client",
         "savepoint",

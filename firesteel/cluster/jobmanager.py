@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,6 +28,7 @@ from firesteel.cluster.rest.server import RestServer
 from firesteel.cluster.rest.standby import StandbyRoutes
 from firesteel.cluster.routes import all_routes
 from firesteel.cluster.spark_cluster import SparkCluster
+from firesteel.cluster.sql_gateway import LazyGateway, SessionExecutor, start_own_port
 from firesteel.common.errors import FiresteelError
 from firesteel.config import cluster_options
 from firesteel.filesystem.filesystem import join
@@ -129,14 +131,18 @@ class JobManager:
         )
         # only then is it asked anything: a job that is not recovered yet would seem not to exist
         dispatcher.recover()
-        server.replace_routes(
-            all_routes(dispatcher, self._spark, self._logs, self.directory, lambda: self.stop("requested by a client"))
-        )
+        gateway = LazyGateway(self._configuration, SessionExecutor(dispatcher))
+        stop = partial(self.stop, "requested by a client")
+        server.replace_routes(all_routes(dispatcher, self._spark, self._logs, self.directory, stop, gateway))
+        gateway_server = start_own_port(gateway, self._configuration, self.directory)
         if self._launch.mode == APPLICATION:
             threading.Thread(target=self._run_program, args=(dispatcher,), name="program", daemon=True).start()
         reason = self._told.get()
         _log.info("%s", reason)
         failed = self._program_failed  # not because its jobs are suspended now
+        if gateway_server is not None:
+            gateway_server.close()
+        gateway.close()
         dispatcher.close(_SUSPEND_TIMEOUT_S)
         leadership.resign()
         return 1 if failed else 0

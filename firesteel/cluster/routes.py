@@ -23,12 +23,14 @@ from firesteel.cluster.rest.handlers import (
     programs,
     rescaling,
     savepoints,
+    sql_routes,
     submission,
     task_managers,
     vertices,
 )
 from firesteel.cluster.rest.request import Route
 from firesteel.cluster.spark_cluster import SparkCluster
+from firesteel.cluster.sql_gateway import LazyGateway
 from firesteel.config import cluster_options
 from firesteel.rest.token import TOKEN_FILE_NAME, read_token
 
@@ -36,7 +38,12 @@ __all__ = ["all_routes"]
 
 
 def all_routes(
-    dispatcher: Dispatcher, spark: SparkCluster, logs: LogFiles, directory: Path, stop: Callable[[], None]
+    dispatcher: Dispatcher,
+    spark: SparkCluster,
+    logs: LogFiles,
+    directory: Path,
+    stop: Callable[[], None],
+    gateway: LazyGateway,
 ) -> list[Route]:
     """The routes of all handlers; ``directory`` is the cluster's, and ``stop`` ends the JobManager."""
     configuration, resources = dispatcher.configuration, spark.resources
@@ -72,4 +79,5 @@ def all_routes(
         *login.routes(lambda: read_token(token_file)),
         *task_managers.routes(managers, logs),
         *jobmanager.routes(dispatcher, resources, managers, configuration, logs),
+        *sql_routes.routes(gateway.handlers),
     ]

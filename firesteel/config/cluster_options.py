@@ -34,6 +34,14 @@ __all__ = [
     "REST_PORT",
     "REST_TOKEN_FILE",
     "SLOT_MEMORY",
+    "SQL_GATEWAY_ADDRESS",
+    "SQL_GATEWAY_BIND_ADDRESS",
+    "SQL_GATEWAY_BIND_PORT",
+    "SQL_GATEWAY_PORT",
+    "SQL_GATEWAY_SESSION_CHECK_INTERVAL",
+    "SQL_GATEWAY_SESSION_IDLE_TIMEOUT",
+    "SQL_GATEWAY_SESSION_MAX_NUM",
+    "SQL_GATEWAY_WORKER_THREADS_MAX",
     "SSL_INTERNAL_CA",
     "SSL_INTERNAL_CERTIFICATE",
     "SSL_INTERNAL_ENABLED",
@@ -344,4 +352,58 @@ CLUSTER_DIRECTORY = (
         "Directory for the logs, the token and, by default, the jobs of a cluster; default: firesteel/<cluster id> "
         "in $XDG_STATE_HOME or ~/.local/state."
     )
+)
+SQL_GATEWAY_ADDRESS = (
+    _key("sql-gateway.endpoint.rest.address")
+    .string_type()
+    .no_default_value()
+    .with_description("The address at which clients reach the SQL Gateway; default: rest.address.")
+)
+SQL_GATEWAY_BIND_ADDRESS = (
+    _key("sql-gateway.endpoint.rest.bind-address")
+    .string_type()
+    .no_default_value()
+    .with_description("The address on which the SQL Gateway listens on its own port; default: rest.bind-address.")
+)
+SQL_GATEWAY_PORT = (
+    _key("sql-gateway.endpoint.rest.port")
+    .int_type()
+    .default_value(8083)
+    .with_description(
+        "The port of the SQL Gateway. firesteel sql-gateway listens on it. A JobManager has the gateway on its REST "
+        "port, and on this port in addition if this option or the bind port is set."
+    )
+)
+SQL_GATEWAY_BIND_PORT = (
+    _key("sql-gateway.endpoint.rest.bind-port")
+    .string_type()
+    .no_default_value()
+    .with_description(
+        "The port on which the SQL Gateway listens, instead of sql-gateway.endpoint.rest.port: a port, a range such as "
+        "8083-8090, or 0 for any free port."
+    )
+)
+SQL_GATEWAY_SESSION_IDLE_TIMEOUT = (
+    _key("sql-gateway.session.idle-timeout")
+    .duration_type()
+    .default_value(Duration.of_minutes(10))
+    .with_description("Time without a request after which a SQL session is closed. 0: sessions are not closed.")
+)
+SQL_GATEWAY_SESSION_CHECK_INTERVAL = (
+    _key("sql-gateway.session.check-interval")
+    .duration_type()
+    .default_value(Duration.of_minutes(1))
+    .with_description("Interval at which idle SQL sessions are looked for. 0: they are not.")
+)
+SQL_GATEWAY_SESSION_MAX_NUM = (
+    _key("sql-gateway.session.max-num")
+    .int_type()
+    .default_value(1_000_000)
+    .with_description("Maximum number of open SQL sessions. 0: no maximum.")
+)
+SQL_GATEWAY_WORKER_THREADS_MAX = (
+    _key("sql-gateway.worker.threads.max")
+    .int_type()
+    .default_value(500)
+    .with_description("Maximum number of SQL statements that are executed at the same time; others wait.")
 )

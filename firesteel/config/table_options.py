@@ -15,6 +15,7 @@ __all__ = [
     "ASYNC_ML_PREDICT_TIMEOUT",
     "DISTINCT_AGG_SPLIT_BUCKET_NUM",
     "DISTINCT_AGG_SPLIT_ENABLED",
+    "DML_SYNC",
     "EARLY_FIRE_DELAY",
     "EARLY_FIRE_ENABLED",
     "IDLE_STATE_RETENTION",
@@ -39,6 +40,12 @@ AGG_PHASE_STRATEGY = (
         "Whether aggregates have a local phase before the exchange by key. AUTO: if the functions can be merged, "
         "mini-batches are enabled, and there is more than one subtask."
     )
+)
+DML_SYNC = (
+    _key("table.dml-sync")
+    .boolean_type()
+    .default_value(False)
+    .with_description("Whether the SQL shell and the SQL Gateway wait for the end of an INSERT. Scripts always do.")
 )
 DISTINCT_AGG_SPLIT_ENABLED = (
     _key("table.optimizer.distinct-agg.split.enabled")

@@ -80,6 +80,8 @@ class Endpoint(Generic[RequestT, ResponseT]):
     """Whether the endpoint does not exist in Flink."""
     is_upload: bool = False
     """The body is multipart/form-data."""
+    versions: tuple[int, ...] = (1,)
+    """The versions of the API that have it; without a version, a path is that of the latest."""
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from firesteel.rest import (
     programs,
     rescaling,
     savepoints,
+    sql_gateway,
     submission,
     task_managers,
     vertices,
@@ -40,6 +41,7 @@ _TOPICS = (
     rescaling,
     diagnostics,
     task_managers,
+    sql_gateway,
     openapi,
 )
 

@@ -177,7 +177,10 @@ class RestApplication:
             content = raw if endpoint.request is bytes else decode_body(raw, endpoint.request)
         base_url = self._base_url(scope, headers)
         own_url = self._own_url(scope, base_url)
-        request: RestRequest[Any] = RestRequest(path, query, content, uploads, base_url, own_url)
+        version = max(endpoint.versions)
+        if version > 1:
+            version = self._router.version(scope["raw_path"].decode("latin-1")) or version
+        request: RestRequest[Any] = RestRequest(path, query, content, uploads, base_url, own_url, version)
         if route.blocking:
             result = await self._in_thread(route.handler, request)
         else:

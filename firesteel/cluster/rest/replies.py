@@ -73,7 +73,8 @@ def failure_reply(error: BaseException, headers: Iterable[tuple[bytes, bytes]]) 
         extra.append((b"www-authenticate", b'Bearer realm="firesteel"'))
     if isinstance(error, FiresteelError):
         status = getattr(error, "status", None)
-        return error_reply(status if isinstance(status, int) else 400, [str(error)], extra)
+        messages: list[str] = getattr(error, "errors", None) or [str(error)]
+        return error_reply(status if isinstance(status, int) else 400, messages, extra)
     trace = "".join(traceback.format_exception(error)).rstrip()
     return error_reply(
         500,

@@ -46,6 +46,8 @@ class RestRequest(Generic[BodyT]):
     """This server as the client calls it."""
     own_url: str = ""
     """The URL of this server for processes of this machine, independent of the client: they may send it the token."""
+    version: int = 1
+    """The version of the API by which it was called."""
 
 
 Handler = Callable[[RestRequest[Any]], Any]

@@ -11,7 +11,7 @@ from firesteel.cluster.rest.request import RestError, Route
 
 __all__ = ["MethodNotAllowed", "Router"]
 
-VERSION = "v1"
+_VERSIONS = {f"v{number}": number for number in range(1, 5)}
 
 _HEX_IDS = frozenset(
     {
@@ -23,8 +23,10 @@ _HEX_IDS = frozenset(
         "vertexid",
     }
 )
+_UUIDS = frozenset({"session_handle", "operation_handle"})
 _NUMBERS = frozenset({"attempt", "checkpointid", "subtaskindex"})
 _HEX = re.compile(r"[0-9a-fA-F]{32}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
@@ -45,7 +47,7 @@ class _Node:
 
 
 class Router:
-    """All routes by path and method, at ``/x``, ``/v1/x``, and both below a prefix.
+    """All routes by path and method, at ``/x``, ``/v1/x`` or their other versions, and both below a prefix.
 
     A segment that is written out wins over a placeholder: ``/jobs/overview`` over ``/jobs/:jobid``.
     """
@@ -74,7 +76,7 @@ class Router:
 
         Raises RestError where there is none, or where an id is none.
         """
-        node, values = self._find(raw_path)
+        node, values, version = self._find(raw_path)
         if node is None:
             raise RestError(404, f"Not found: {unquote(raw_path)}")
         found = node.routes.get(method)
@@ -83,16 +85,22 @@ class Router:
         if found is None:
             raise MethodNotAllowed(method, unquote(raw_path), self._allowed(node))
         route, names = found
+        if version is not None and version not in route.endpoint.versions:
+            raise RestError(404, f"Not found: {unquote(raw_path)}")
         if not names:
             return route, {}
         return route, {name: _checked(name, value) for name, value in zip(names, values, strict=True)}
 
+    def version(self, raw_path: str) -> int | None:
+        """The version of the API that a path names."""
+        return self._find(raw_path)[2]
+
     def allowed(self, raw_path: str) -> list[str]:
         """The methods a path takes; none if there is no such path."""
-        node, _ = self._find(raw_path)
+        node, _, _ = self._find(raw_path)
         return [] if node is None else sorted(self._allowed(node))
 
-    def _find(self, raw_path: str) -> tuple[_Node | None, list[str]]:
+    def _find(self, raw_path: str) -> tuple[_Node | None, list[str], int | None]:
         segments = _segments(raw_path)
         if "%" in raw_path:
             # decoded one by one: a slash inside a name does not end it
@@ -101,10 +109,11 @@ class Router:
         length = len(self._prefix)
         if length and segments[:length] == self._prefix:
             start = length
-        if segments[start : start + 1] == [VERSION]:
+        version = _VERSIONS.get(segments[start]) if start < len(segments) else None
+        if version is not None:
             start += 1
         values: list[str] = []
-        return _walk(self._root, segments, start, values), values
+        return _walk(self._root, segments, start, values), values, version
 
     @staticmethod
     def _allowed(node: _Node) -> set[str]:
@@ -138,12 +147,15 @@ def _checked(name: str, value: str) -> str:
     if name in _HEX_IDS:
         if _HEX.fullmatch(value):
             return value.lower()
+    elif name in _UUIDS:
+        if _UUID.fullmatch(value):
+            return value.lower()
     elif name in _NUMBERS:
         if _NUMBER.fullmatch(value):
             return value
     else:
         return value
-    expected = "32 hexadecimal digits" if name in _HEX_IDS else "an integer"
+    expected = "32 hexadecimal digits" if name in _HEX_IDS else "a UUID" if name in _UUIDS else "an integer"
     raise RestError(
         400,
         "Bad request, could not parse parameters: "

@@ -22,6 +22,7 @@ from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.server import RestServer
 from firesteel.cluster.routes import all_routes
+from firesteel.cluster.sql_gateway import LazyGateway, SessionExecutor
 from firesteel.common import Configuration, JobStatus
 from firesteel.rest.endpoints import all_endpoints
 from firesteel.rest.openapi import OPENAPI
@@ -57,10 +58,12 @@ def dispatcher(directory: Path) -> Iterator[Dispatcher]:
 def server(dispatcher: Dispatcher, directory: Path) -> Iterator[RestServer]:
     spark = SimpleNamespace(resources=ResourceManager(lambda: 4, is_fixed=True), executors=list, java_pid=None)
     logs = LogFiles(directory / "log")
+    gateway = LazyGateway(dispatcher.configuration, SessionExecutor(dispatcher))
     try:
-        with serving(all_routes(dispatcher, spark, logs, directory, lambda: None)) as a_server:  # type: ignore[arg-type]
+        with serving(all_routes(dispatcher, spark, logs, directory, lambda: None, gateway)) as a_server:  # type: ignore[arg-type]
             yield a_server
     finally:
+        gateway.close()
         logs.close()
 
 

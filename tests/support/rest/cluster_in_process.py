@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.cluster.dispatcher.dispatcher import Dispatcher
 from firesteel.cluster.ha.services import JobResult, JobSubmission
-from firesteel.cluster.rest.handlers import checkpoints, exceptions, jobs, metrics, savepoints, submission, vertices
+from firesteel.cluster.rest.handlers import (
+    checkpoints,
+    exceptions,
+    jobs,
+    metrics,
+    savepoints,
+    sql_routes,
+    submission,
+    vertices,
+)
 from firesteel.cluster.rest.request import RestRequest, Route
 from firesteel.cluster.rest.server import RestServer
+from firesteel.cluster.sql_gateway import LazyGateway, SessionExecutor
 from firesteel.config.configuration import Configuration
 from firesteel.jobmaster.model.job_services import JobServices
 from firesteel.jobmaster.shell.job_preparation import PreparedJob
@@ -84,6 +94,7 @@ class InProcessCluster:
             on_fenced=lambda _: None,
             write_output=lambda _job, _stream, lines: self.printed.extend(lines),
         )
+        self.gateway = LazyGateway(configuration, SessionExecutor(self.dispatcher))
         self.server = RestServer(
             self._routes(), configuration, token=make_token(self.token_file), static_directory=None
         )
@@ -108,6 +119,7 @@ class InProcessCluster:
 
     def __exit__(self, *_: object) -> None:
         self.entry.unlink(missing_ok=True)
+        self.gateway.close()
         for job in self.dispatcher.jobs():
             job.cancel().result(120)
         self.dispatcher.close()
@@ -138,6 +150,7 @@ class InProcessCluster:
             *exceptions.routes(self.dispatcher),
             *metrics.routes(self.dispatcher),
             *submission.routes(self.dispatcher),
+            *sql_routes.routes(self.gateway.handlers),
             *savepoints.routes(self.dispatcher),
         ]
         return [replace(route, cache_ms=0) for route in found]  # a test looks at once

@@ -18,7 +18,7 @@ from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import from_column
 from firesteel.types.java_text import to_java_double, to_java_float
 
-__all__ = ["JsonEncoder", "JsonWriting"]
+__all__ = ["JsonEncoder", "JsonWriting", "value_writer"]
 
 _quote = json.encoder.encode_basestring
 Write = Callable[[Any], str]
@@ -41,7 +41,7 @@ class JsonEncoder(Encoder):
 
     def __init__(self, row_type: t.RowType, writing: JsonWriting) -> None:
         self._row_type = row_type
-        self._writers = [_writer(part.type, writing) for part in row_type.fields]
+        self._writers = [value_writer(part.type, writing) for part in row_type.fields]
         self._ignores_nulls = writing.ignores_nulls
         names = [_quote(part.name) for part in row_type.fields]
         self._names = names
@@ -103,7 +103,8 @@ def _without_nulls(names: Sequence[str], row: Sequence[str]) -> str:
     return "{" + ",".join(parts) + "}"
 
 
-def _writer(type_: t.LogicalType, writing: JsonWriting) -> Write:
+def value_writer(type_: t.LogicalType, writing: JsonWriting) -> Write:
+    """What writes the values of a type that are not null."""
     match type_:
         case t.BooleanType():
             return lambda value: "true" if value else "false"
@@ -133,13 +134,13 @@ def _writer(type_: t.LogicalType, writing: JsonWriting) -> Write:
 def _nested(type_: t.LogicalType, writing: JsonWriting) -> Write:
     match type_:
         case t.ArrayType():
-            element = _writer(type_.element_type, writing)
+            element = value_writer(type_.element_type, writing)
             return lambda values: f"[{','.join(_texts(values, element))}]"
         case t.MapType() | t.MultisetType():
             return _map_writer(type_, writing)
         case t.RowType():
             names = [_quote(name) for name in type_.field_names]
-            parts = [_writer(part, writing) for part in type_.children()]
+            parts = [value_writer(part, writing) for part in type_.children()]
 
             def write(row: Any) -> str:
                 texts = ["null" if value is None else part(value) for value, part in zip(row, parts, strict=True)]
@@ -157,7 +158,7 @@ def _map_writer(type_: t.MapType | t.MultisetType, writing: JsonWriting) -> Writ
         raise ValidationError(
             f"JSON format doesn't support non-string as key type of map. The type is: {type_.as_summary_string()}"
         )
-    item = _writer(type_.value_type if isinstance(type_, t.MapType) else t.IntType(), writing)
+    item = value_writer(type_.value_type if isinstance(type_, t.MapType) else t.IntType(), writing)
 
     def write(entries: Any) -> str:
         texts = (f"{_quote(key)}:{'null' if value is None else item(value)}" for key, value in entries.items())
