@@ -79,6 +79,7 @@ ORDERS = {
         "binder",
         "binder/ddl",
         "rules",
+        "rules/times",
         "rules/joins",
         "rules/windows",
         "runtime",
@@ -121,6 +122,7 @@ UPWARD = {
     ("table/parser/scripts.py", "table/parser/grammar"),
     ("table/parser/hints.py", "table/parser/statements"),
     # the order of all rules
+    ("table/rules/optimizer.py", "table/rules/times"),
     ("table/rules/optimizer.py", "table/rules/windows"),
     # PyFlink's names of modules
     ("table/expression.py", "table/dsl"),

@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from firesteel.table.binder.expressions import ExpressionBinder
 from firesteel.table.binder.scope import Scope, ScopeColumn
-from firesteel.table.binder.time_attributes import as_rowtime
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression
 from firesteel.table.bound.resolved import ResolvedExpression
@@ -18,6 +17,7 @@ from firesteel.table.catalog.resolved_schema import ResolvedSchema, UniqueConstr
 from firesteel.table.parser import parse_expression, parse_type
 from firesteel.table.parser.sql_text import sql_text
 from firesteel.table.parser.types import to_logical_type
+from firesteel.table.plan.time_attributes import as_rowtime
 from firesteel.table.schema import (
     Schema,
     UnresolvedColumn,

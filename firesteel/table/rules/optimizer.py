@@ -9,7 +9,6 @@ from firesteel.table.plan.nodes import LogicalNode, TableScan, walk
 from firesteel.table.rules import prune_ranks
 from firesteel.table.rules.filter_sources import filter_sources
 from firesteel.table.rules.joins import prune_joins
-from firesteel.table.rules.joins.plain_times import plain_times
 from firesteel.table.rules.joins.streaming_joins import streaming_joins
 from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
 from firesteel.table.rules.joins.temporal_joins import temporal_joins
@@ -22,7 +21,9 @@ from firesteel.table.rules.rank import rank
 from firesteel.table.rules.rank_strategy import rank_strategy
 from firesteel.table.rules.set_operations import set_operations
 from firesteel.table.rules.split_distinct import split_distinct
-from firesteel.table.rules.temporal_sort import temporal_sort
+from firesteel.table.rules.times.materialize_times import materialize_times
+from firesteel.table.rules.times.plain_times import plain_times
+from firesteel.table.rules.times.temporal_sort import temporal_sort
 from firesteel.table.rules.upserts import materialize_upserts, normalize_upserts
 from firesteel.table.rules.windows import prune
 from firesteel.table.rules.windows.streaming import streaming_windows
@@ -32,6 +33,7 @@ __all__ = ["optimize", "optimize_all", "prune", "prune_joins", "prune_ranks"]
 Rule = Callable[[LogicalNode], LogicalNode]
 
 _EACH_NODE: Sequence[Rule] = (
+    materialize_times,
     normalize_upserts,
     set_operations,
     push_filters,

@@ -10,7 +10,6 @@ from firesteel.common.typeinfo import Types, from_logical
 from firesteel.datastream.data_stream import DataStream
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec, RowsToColumnsSpec
 from firesteel.table.binder.schemas import resolve_schema
-from firesteel.table.binder.time_attributes import as_rowtime
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.manager import BUILTIN_CATALOG, BUILTIN_DATABASE, FoundTable
@@ -23,7 +22,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.source_watermarks import SourceWatermark
 from firesteel.table.plan.streaming import Sink
-from firesteel.table.plan.time_attributes import regular
+from firesteel.table.plan.time_attributes import as_rowtime, regular
 from firesteel.table.rules.optimizer import optimize
 from firesteel.table.rules.options import OptimizerOptions
 from firesteel.table.runtime.operators.timed_rows import TimedRowsToColumnsSpec

@@ -19,12 +19,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from firesteel.table.bound.errors import ValidationError
-from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.plan.nodes import LogicalNode, Project
-from firesteel.table.plan.rewriting import transform
 from firesteel.table.plan.streaming import Calc
-from firesteel.table.plan.time_attributes import is_proctime, is_rowtime, regular
+from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.table.plan.windows import WindowAggregate, WindowTableFunction
+from firesteel.table.rules.times.materialize_times import with_input_types
 
 __all__ = ["plain_times"]
 
@@ -37,17 +36,11 @@ def plain_times(node: LogicalNode) -> LogicalNode:
             raise ValidationError(
                 "The window function requires the timecol is a time attribute type, but is "
                 f"{type_.as_summary_string()}.",
-                hint="Time attributes are ordinary timestamps behind a regular join: join by time, or in windows.",
+                hint="A computed value is no time attribute, nor one behind a regular join. Declare the WATERMARK of "
+                "a computed column in its table; join by time, or in windows.",
             )
     if not isinstance(node, (Project, Calc)):
         return node
     fields = node.input.row_type.fields
-
-    def plain(part: Expression) -> Expression:
-        if isinstance(part, InputRef) and regular(part.type) is not part.type:
-            own = fields[part.index].type
-            return part if regular(own) is not own else replace(part, type=regular(part.type))
-        return part
-
-    expressions = tuple(transform(expression, plain) for expression in node.expressions)
+    expressions = tuple(with_input_types(expression, fields) for expression in node.expressions)
     return node if expressions == node.expressions else replace(node, expressions=expressions)
