@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,8 @@ import psutil
 import pytest
 
 from firesteel.testing import eventually
-from tests.support.processes import is_alive
+from tests.support.processes import descendants, is_alive, is_of_worker_daemon
+from tests.support.visible_files import visible_lines
 from tests.support.wheels import write_wheel
 
 pytestmark = pytest.mark.cluster
@@ -46,6 +50,29 @@ env.execute("".join(sys.argv[1:]) or "endless")
 """
 )
 DEPENDENCIES = ("-pyfs", "other", "-pyreq", "requirements.txt#wheels", "-pyarch", "words.zip#data")
+SQL = """\
+SET 'pipeline.name' = 'readings';
+CREATE TABLE readings (
+  place STRING, number BIGINT, at_ AS TO_TIMESTAMP_LTZ(number * 100, 3), WATERMARK FOR at_ AS at_
+) WITH ('connector' = 'filesystem', 'path' = 'INPUT', 'format' = 'json', 'source.monitor-interval' = '100 ms');
+CREATE TABLE totals (op STRING, place STRING, n BIGINT, total BIGINT) WITH (
+  'connector' = 'filesystem', 'path' = 'totals', 'format' = 'json',
+  'sink.rolling-policy.rollover-interval' = '1 ms', 'sink.rolling-policy.check-interval' = '50 ms');
+CREATE TABLE seconds (second_ BIGINT, n BIGINT, places BIGINT)
+  WITH ('connector' = 'filesystem', 'path' = 'seconds', 'format' = 'json');
+EXECUTE STATEMENT SET BEGIN
+  INSERT INTO totals SELECT * FROM TO_CHANGELOG(input => (
+    SELECT place, COUNT(*) AS n, SUM(number) AS total FROM readings GROUP BY place));
+  INSERT INTO seconds SELECT MIN(number) / 10, COUNT(*), COUNT(DISTINCT place)
+    FROM TABLE(TUMBLE(TABLE readings, DESCRIPTOR(at_), INTERVAL '1' SECOND)) GROUP BY window_start, window_end;
+END
+"""
+SQL_SETTINGS = {
+    "execution.checkpointing.interval": "200 ms",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "20",
+    "restart-strategy.fixed-delay.delay": "100 ms",
+}
 FAILING = HEAD + 'numbers.map(lambda n: 1 // (n - 2)).name("divide").print()\nenv.execute("failing")\n'
 
 
@@ -54,21 +81,32 @@ class CommandLine:
     """Runs commands as a user does, with state of the test's own."""
 
     directory: Path
+    cluster: int = 0
+    """The process of the cluster."""
 
     def __call__(self, *arguments: str, code: int = 0, within: float = 300) -> str:
         """What a command prints; it must end with the exit code."""
+        with self.started(*arguments) as process:
+            output, errors = process.communicate(timeout=within)
+        assert process.returncode == code, f"{arguments}: {process.returncode}\n{output}\n{errors}"
+        return output if code == 0 else errors
+
+    @contextmanager
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """A command that runs; it is killed at the end if it still does."""
         environment = {**os.environ, "XDG_STATE_HOME": str(self.directory / "state"), "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
+        with subprocess.Popen(
             [sys.executable, "-m", "firesteel", *arguments],
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             env=environment,
             cwd=self.directory,
-            timeout=within,
-            check=False,
-        )
-        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout if code == 0 else done.stderr
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def json(self, *arguments: str) -> Any:
         """What a command prints as JSON."""
@@ -106,7 +144,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
     started = command.json("cluster", "start", "--port", "0", "--slots", "2", "--timeout", "280")
     family = [psutil.Process(started["pid"])]
     try:
-        yield command
+        yield replace(command, cluster=started["pid"])
         family += family[0].children(recursive=True)
         assert len(family) > 1, "the cluster's Spark"
         assert "is stopped" in command("cluster", "stop")
@@ -139,6 +177,62 @@ def test_the_life_of_a_job(command: CommandLine) -> None:
     assert "is cancelled" in command("cancel", "endless")
     states = [job["state"] for job in command.json("list", "-a")["jobs"] if job["name"] == "endless"]
     assert states == ["FINISHED", "CANCELED"]
+
+
+def test_the_life_of_a_sql_job(command: CommandLine) -> None:
+    """Its workers are killed, it is stopped with a savepoint, and goes on with one subtask instead of two."""
+    directory = command.directory / "sql"
+    (directory / "input").mkdir(parents=True)
+    text = SQL.replace("INPUT", str(directory / "input"))
+    (directory / "job.sql").write_text(re.sub(r"'(totals|seconds)'", rf"'{directory}/\1'", text))
+    sql = [f"-D{key}={value}" for key, value in SQL_SETTINGS.items()]
+    sql = ["sql", *sql, f"-Dexecution.checkpointing.dir={directory}/checkpoints", "-f", str(directory / "job.sql")]
+    with command.started(*sql, "-Dparallelism.default=2") as first:
+        read(directory, range(200))
+        for worker in sql_workers(command):
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+        read(directory, range(200, 400))
+        assert command.json("exceptions", "readings")["exceptionHistory"]["entries"]
+        stopped = command.json("stop", "-p", str(directory / "savepoints"), "readings")
+        assert first.wait(DEADLINE_S) == 0, "the command ends with the job"
+    settings = [f"-Dexecution.state-recovery.path={stopped['location']}", "-Dparallelism.default=1"]
+    with command.started(*sql, *settings) as second:
+        read(directory, range(400, 603))
+        command("stop", "--drain", "-p", str(directory / "savepoints"), "readings")
+        assert second.wait(DEADLINE_S) == 0
+    seconds = [
+        (row["second_"], row["n"], row["places"]) for row in map(json.loads, visible_lines(directory / "seconds"))
+    ]
+    assert sorted(seconds) == [(second, 10, 7) for second in range(60)] + [(60, 3, 3)]
+
+
+def read(directory: Path, numbers: range) -> None:
+    """Adds a file of readings, and waits until the totals have them."""
+    lines = [json.dumps({"place": f"place {number % 7}", "number": number}) + "\n" for number in numbers]
+    (directory / "input" / ".new").write_text("".join(lines))
+    (directory / "input" / ".new").rename(directory / "input" / str(numbers.start))
+    expected: dict[str, tuple[int, int]] = {}
+    for number in range(numbers.stop):
+        n, total = expected.get(place := f"place {number % 7}", (0, 0))
+        expected[place] = n + 1, total + number
+
+    def written() -> bool:
+        left: Counter[tuple[Any, ...]] = Counter()
+        for op, *row in (json.loads(line).values() for line in visible_lines(directory / "totals")):
+            left[tuple(row)] += 1 if op in ("INSERT", "UPDATE_AFTER") else -1
+        return {row: count for row, count in left.items() if count} == {
+            (place, *values): 1 for place, values in expected.items()
+        }
+
+    eventually(written, timeout=DEADLINE_S, interval=0.2)
+
+
+def sql_workers(command: CommandLine) -> set[int]:
+    """The Python workers of the cluster."""
+    family = descendants(command.cluster)
+    daemons = {pid for pid in family if is_of_worker_daemon(pid)}
+    return {worker for daemon in daemons for worker in descendants(daemon)}
 
 
 def printed(command: CommandLine) -> str:

@@ -65,6 +65,17 @@ def test_insert(table_env: TableEnvironment, capfd: pytest.CaptureFixture[str]) 
     assert "bbbb" in capfd.readouterr().out
 
 
+def test_jobs_have_the_name_of_the_options(table_env: TableEnvironment) -> None:
+    table_env.execute_sql("SET 'pipeline.name' = 'nightly'")
+    table_env.execute_sql("CREATE TABLE target (k INT, v STRING) WITH ('connector' = 'blackhole')")
+    for statement in (f"INSERT INTO target SELECT i, s FROM {VALUES}", f"SELECT * FROM {VALUES}"):
+        result = table_env.execute_sql(statement)
+        result.wait()
+        client = result.get_job_client()
+        assert client is not None
+        assert client._handle.job_graph.job_name == "nightly"
+
+
 @pytest.mark.parametrize(
     ("query", "rows"),
     [

@@ -63,7 +63,7 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
         translator = _translator(session, [root])
         stream = translator.translate(root)
         _choose_runtime_mode(session, translator)
-        collected = stream.execute_and_collect("collect")
+        collected = stream.execute_and_collect(_job_name(session, "collect"))
         client = collected._job_client
         results = CollectedColumns(collected)
         is_final = session.is_streaming or translator.traits(root.inputs()[0]).mode.is_insert_only
@@ -101,11 +101,15 @@ def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult
             if sink.sink.overwrites:  # one subtask commits all
                 stream.set_parallelism(1)
     tables = [_table_of(sink) for sink in sinks]
-    client = translator.environment.execute_async(f"insert-into_{','.join(tables)}")
+    client = translator.environment.execute_async(_job_name(session, f"insert-into_{','.join(tables)}"))
     names = _numbered(tables)
     schema = ResolvedSchema.physical(names, [BigIntType() for _ in names])
     batch = batch_of([[-1] * len(names)], schema.to_physical_row_data_type())
     return TableResult(schema, ResultRows(_After(client, batch)), style=PrintStyle.RAW, job_client=client)
+
+
+def _job_name(session: TableSession, default: str) -> str:
+    return session.configuration.get_optional(pipeline_options.PIPELINE_NAME) or default
 
 
 def dataframe_of(session: TableSession, plan: LogicalNode) -> Any:
