@@ -314,6 +314,8 @@ class Aggregate(SingleInput):
     """How long groups are kept after their last change, if a STATE_TTL hint says so."""
     split: DistinctSplit | None = None
     """Which part of an aggregate it is, if distinct values are split into buckets."""
+    has_row_for_none: bool = False
+    """Whether there is a row when the input has ended without rows, as in batch mode without GROUP BY."""
 
     @cached_property
     def _type(self) -> RowType:

@@ -1,7 +1,7 @@
 """Aggregates of all rows of a bounded query have one row also if there are no rows, as in Flink's batch mode.
 
 In streaming mode Flink emits nothing before the first row, and so do the operators. Here their result is joined to one
-row that is always there.
+row that is always there. Where the result for no rows is not NULL or 0, as that of COLLECT, the operator emits it.
 
 >>> from firesteel.table import DataTypes
 >>> from firesteel.table.catalog import ObjectIdentifier
@@ -18,6 +18,8 @@ Project(n=[CASE WHEN IS_NULL(n) THEN 0 ELSE n END])
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from firesteel.table.binder.calls import call
 from firesteel.table.bound.nodes import Case, Expression, InputRef, Literal
 from firesteel.table.plan.nodes import Aggregate, Join, JoinKind, LogicalNode, Project, Values
@@ -31,9 +33,10 @@ _TRUE = Literal(BooleanType(nullable=False), True)
 
 def one_row(node: Aggregate) -> LogicalNode:
     """The aggregate with a row for no rows, if it has no groups."""
-    unknown = any(not one.type.nullable and one.function not in _COUNTS for one in node.calls)
-    if node.grouping or node.grouping_sets is not None or not node.calls or unknown:
+    if node.grouping or node.grouping_sets is not None or not node.calls:
         return node
+    if not all(one.type.nullable or one.function in _COUNTS for one in node.calls):
+        return replace(node, has_row_for_none=True)
     always = Values(RowType.of(["$always"], [_TRUE.type], nullable=False), ((_TRUE,),))
     joined = Join(always, node, JoinKind.LEFT, _TRUE)
     names = node.row_type.field_names

@@ -170,6 +170,7 @@ def _aggregate(node: Aggregate, needed: frozenset[int]) -> Pruned:
         else tuple(tuple(places[index] for index in group) for group in node.grouping_sets),
         node.state_ttl_ms,
         node.split,
+        node.has_row_for_none,
     )
     kept = [*range(first), *(index for index, call in enumerate(node.calls, first) if call in calls)]
     if node.grouping_sets is not None:

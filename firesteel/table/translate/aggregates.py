@@ -14,11 +14,11 @@ from firesteel.table.runtime.operators.aggregate.expand import ExpandSpec
 from firesteel.table.runtime.operators.aggregate.group_aggregate import GlobalGroupAggregateSpec, GroupAggregateSpec
 from firesteel.table.runtime.operators.aggregate.local_aggregate import LocalGroupAggregateSpec
 from firesteel.table.runtime.operators.calc import ProjectionFunction
-from firesteel.table.translate.descriptions import describe_local
+from firesteel.table.translate.descriptions import describe_local, describe_operator
 from firesteel.table.translate.translator import Columns, Translator, translates
 from firesteel.types.logical import BigIntType, RowField, RowType
 
-__all__ = ["aggregate", "expand"]
+__all__ = ["aggregate", "expand", "has_local_phase"]
 
 
 @translates(Aggregate)
@@ -41,6 +41,12 @@ def expand(node: Expand, translator: Translator) -> Columns:
     return translator.apply(translator.translate(node.input), "Expand", spec)
 
 
+def has_local_phase(node: Aggregate, translator: Translator) -> bool:
+    """Whether rows are aggregated before they are exchanged too."""
+    spec = _spec(node, translator)
+    return _is_split(spec if node.grouping_sets is None else _expanded_spec(node, spec, _expand(node)), translator)
+
+
 def _spec(node: Aggregate, translator: Translator) -> GroupAggregateSpec:
     below = translator.traits(node.input).mode
     return GroupAggregateSpec(
@@ -52,13 +58,14 @@ def _spec(node: Aggregate, translator: Translator) -> GroupAggregateSpec:
         per_row=translator.is_per_row(node),
         ttl_ms=translator.state_ttl_ms if node.state_ttl_ms is None else node.state_ttl_ms,
         session=translator.session,
+        has_row_for_none=node.has_row_for_none,
     )
 
 
 def _grouped(stream: Columns, spec: GroupAggregateSpec, node: Aggregate, translator: Translator) -> Columns:
     # without grouping columns there is one key
     is_single = not spec.grouping
-    if not _has_local_phase(spec, translator):
+    if not _is_split(spec, translator):
         keyed = translator.keyed(stream, spec.key_columns)
         return translator.apply(keyed, "GroupAggregate", spec, is_single=is_single, state_of=node)
     local = LocalGroupAggregateSpec(spec.input_type, spec.grouping, spec.calls, spec.consumes_retractions, spec.session)
@@ -67,10 +74,17 @@ def _grouped(stream: Columns, spec: GroupAggregateSpec, node: Aggregate, transla
     )
     partial = translator.apply(stream, "LocalGroupAggregate", local, description=describe_local(node))
     keyed = translator.keyed(partial, merged.key_columns)
-    return translator.apply(keyed, "GlobalGroupAggregate", merged, is_single=is_single, state_of=node)
+    return translator.apply(
+        keyed,
+        "GlobalGroupAggregate",
+        merged,
+        is_single=is_single,
+        state_of=node,
+        description=f"Global{describe_operator(node)}",
+    )
 
 
-def _has_local_phase(spec: GroupAggregateSpec, translator: Translator) -> bool:
+def _is_split(spec: GroupAggregateSpec, translator: Translator) -> bool:
     strategy = translator.configuration.get(AGG_PHASE_STRATEGY)
     # also refuses calls that cannot be computed, before anything runs
     is_splittable = spec.create_handler().is_splittable

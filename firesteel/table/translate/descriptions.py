@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from firesteel.table.plan.nodes import Aggregate, AggregateCall, LogicalNode
 from firesteel.table.plan.windows import WindowAggregate, WindowColumn
 
-__all__ = ["describe_local", "describe_operator"]
+__all__ = ["describe_expand", "describe_local", "describe_operator"]
 
 
 def describe_operator(node: LogicalNode) -> str:
     """What the operator of a node does; for most nodes that is what EXPLAIN shows."""
     if isinstance(node, Aggregate):
-        return _text("GroupAggregate", _grouping(node), "", _selected(node))
+        split = "" if node.split is None else f"partialFinalType=[{node.split.phase}]"
+        return _text("GroupAggregate", _grouping(node), split, _selected(node))
     if isinstance(node, WindowAggregate) and node.time is not None:
         names = node.input.row_type.field_names
         window = f"window=[{node.window}, time_col=[{names[node.time]}]]"
@@ -28,9 +29,16 @@ def describe_local(node: Aggregate | WindowAggregate) -> str:
     return f"Local{describe_operator(node)}"
 
 
-def _text(name: str, grouping: Sequence[str], window: str, selected: Sequence[str]) -> str:
+def describe_expand(node: Aggregate) -> str:
+    """What is done with the rows of an aggregation by grouping sets."""
+    names = node.input.row_type.field_names
+    sets = (f"({', '.join(names[column] for column in group)})" for group in node.grouping_sets or ())
+    return f"Expand(groupingSets=[{', '.join(sets)}])"
+
+
+def _text(name: str, grouping: Sequence[str], kind: str, selected: Sequence[str]) -> str:
     parts = [f"groupBy=[{', '.join(grouping)}]"] if grouping else []
-    parts += [window] if window else []
+    parts += [kind] if kind else []
     parts.append(f"select=[{', '.join(selected)}]")
     return f"{name}({', '.join(parts)})"
 

@@ -22,7 +22,7 @@ from firesteel.table.runtime.operators.windows.rank import WindowRankSpec
 from firesteel.table.runtime.operators.windows.session_operator import SessionAggregateSpec, SessionTableFunctionSpec
 from firesteel.table.runtime.operators.windows.table_function import WindowTableFunctionSpec
 from firesteel.table.translate.basic import rowtime_of
-from firesteel.table.translate.descriptions import describe_local
+from firesteel.table.translate.descriptions import describe_local, describe_operator
 from firesteel.table.translate.translator import Columns, Translator, translates
 
 __all__: list[str] = []
@@ -56,8 +56,29 @@ def aggregate(node: WindowAggregate, translator: Translator) -> Columns:
     assert isinstance(node.window, AlignedWindow)
     if node.emit is not None:
         return _emitting(node, node.window, node.emit, retracts, translator)
-    spec = WindowAggregateSpec(
-        node.window,
+    spec = _spec(node, node.window, retracts, translator)
+    stream = translator.translate(node.input)
+    if not _is_split(spec, translator):
+        return translator.apply(translator.keyed(stream, spec.keys), "WindowAggregate", spec, state_of=node)
+    merged = GlobalWindowAggregateSpec(**{name: getattr(spec, name) for name in spec.__dataclass_fields__})
+    local_spec = LocalWindowAggregateSpec(spec)
+    local = translator.apply(stream, "LocalWindowAggregate", local_spec, description=describe_local(node))
+    keyed = translator.keyed(local, range(len(spec.keys)))
+    description = f"Global{describe_operator(node)}"
+    return translator.apply(keyed, "GlobalWindowAggregate", merged, state_of=node, description=description)
+
+
+def has_local_phase(node: WindowAggregate, translator: Translator) -> bool:
+    """Whether rows are aggregated before they are exchanged too."""
+    retracts = not translator.traits(node.input).mode.is_insert_only
+    if not isinstance(node.window, AlignedWindow) or node.emit is not None:
+        return False
+    return _is_split(_spec(node, node.window, retracts, translator), translator)
+
+
+def _spec(node: WindowAggregate, window: AlignedWindow, retracts: bool, translator: Translator) -> WindowAggregateSpec:
+    return WindowAggregateSpec(
+        window,
         node.input.row_type,
         node.row_type,
         node.time_type,
@@ -69,17 +90,9 @@ def aggregate(node: WindowAggregate, translator: Translator) -> Columns:
         translator.session,
         rowtime_of(node.row_type),
     )
-    stream = translator.translate(node.input)
-    if not _has_local_phase(spec, translator):
-        return translator.apply(translator.keyed(stream, spec.keys), "WindowAggregate", spec, state_of=node)
-    merged = GlobalWindowAggregateSpec(**{name: getattr(spec, name) for name in spec.__dataclass_fields__})
-    local_spec = LocalWindowAggregateSpec(spec)
-    local = translator.apply(stream, "LocalWindowAggregate", local_spec, description=describe_local(node))
-    keyed = translator.keyed(local, range(len(spec.keys)))
-    return translator.apply(keyed, "GlobalWindowAggregate", merged, state_of=node)
 
 
-def _has_local_phase(spec: WindowAggregateSpec, translator: Translator) -> bool:
+def _is_split(spec: WindowAggregateSpec, translator: Translator) -> bool:
     strategy = translator.configuration.get(AGG_PHASE_STRATEGY)
     if strategy == "ONE_PHASE" or spec.end is not None or spec.is_proctime or not spec.create_handler().is_splittable:
         return False

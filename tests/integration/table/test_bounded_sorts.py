@@ -40,6 +40,11 @@ def test_rows_are_sorted_when_the_input_has_ended(batch_env: TableEnvironment, q
         (f"SELECT COUNT(*), SUM(k), MAX(v), COUNT(DISTINCT v) FROM {ROWS} WHERE v > 'x'", [(0, None, None, 0)]),
         (f"SELECT COUNT(*), SUM(k), MAX(v), COUNT(DISTINCT v) FROM {ROWS}", [(5, 6, "e", 5)]),
         (f"SELECT n + 1 FROM (SELECT COUNT(*) AS n FROM {ROWS} WHERE v > 'x') WHERE n = 0", [(1,)]),
+        (f"SELECT COLLECT(v), COUNT(*), MAX(k) FROM {ROWS} WHERE v > 'x'", [({}, 0, None)]),
+        (f"SELECT COUNT(*), COLLECT(k) FROM {ROWS} WHERE v = 'e'", [(1, {1: 1})]),
+        (f"SELECT CARDINALITY(c) FROM (SELECT COLLECT(v) AS c, SUM(k) AS s FROM {ROWS} WHERE v > 'x')", [(0,)]),
+        (f"SELECT COLLECT(n) FROM (SELECT k, COUNT(*) AS n FROM {ROWS} GROUP BY k HAVING COUNT(*) > 9)", [({},)]),
+        (f"SELECT 7, JSON_ARRAYAGG(v) FROM {ROWS} WHERE v > 'x'", [(7, "[]")]),
         (f"SELECT k, COUNT(*) FROM {ROWS} WHERE v > 'x' GROUP BY k", []),
     ],
 )

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,8 +72,7 @@ def test_jobs_have_the_name_of_the_options(table_env: TableEnvironment) -> None:
     for statement in (f"INSERT INTO target SELECT i, s FROM {VALUES}", f"SELECT * FROM {VALUES}"):
         result = table_env.execute_sql(statement)
         result.wait()
-        client = result.get_job_client()
-        assert client is not None
+        client: Any = result.get_job_client()
         assert client._handle.job_graph.job_name == "nightly"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from firesteel.table import EnvironmentSettings, TableEnvironment
+from firesteel.table import EnvironmentSettings, ExplainDetail, TableEnvironment
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.environment.statements.plan_tree import PlanTree
 from firesteel.table.plan.traits import infer_traits
@@ -84,6 +86,39 @@ def test_changelog_modes_and_row_counts() -> None:
     text = PlanTree([root], infer_traits([root]), with_cost=True).print()
     assert "changelogMode=[I,UB,UA]): rowcount = 1" in text
     assert text.splitlines()[-1].endswith("changelogMode=[I]): rowcount = 2")
+
+
+def test_aggregates_have_a_local_phase() -> None:
+    environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+    environment.get_config().set("parallelism.default", "2")
+    environment.execute_sql(
+        "CREATE TABLE t (k INT, v BIGINT, s STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
+        "WITH ('connector' = 'datagen')"
+    )
+
+    def operators(query: str) -> list[str]:
+        text = environment.explain_sql(query, ExplainDetail.JSON_EXECUTION_PLAN)
+        execution, json_plan = text.split("== Optimized Execution Plan ==\n")[1].split("== Physical Execution Plan ==")
+        described = [node["contents"] for node in json.loads(json_plan)["nodes"]]
+        lines = [line.strip(" +-") for line in execution.splitlines()]
+        aggregates = [line for line in lines if "Aggregate(" in line]
+        assert all(any(line in text for text in described) for line in aggregates), described
+        return [
+            line.split("(")[0] for line in lines if line and not line.startswith(("Calc", "Watermark", "TableScan"))
+        ]
+
+    group = "SELECT k, COUNT(*) AS n, AVG(v) AS a FROM t GROUP BY"
+    window = (
+        "SELECT k, MAX(v) AS m FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' DAY)) "
+        "GROUP BY k, window_start, window_end"
+    )
+    assert operators(f"{group} k") == ["GlobalGroupAggregate", "Exchange", "LocalGroupAggregate"]
+    sets = operators(f"{group} CUBE (k, s)")
+    assert sets == ["GlobalGroupAggregate", "Exchange", "LocalGroupAggregate", "Expand"]
+    assert operators(window) == ["GlobalWindowAggregate", "Exchange", "LocalWindowAggregate"]
+    environment.get_config().set("table.optimizer.agg-phase-strategy", "ONE_PHASE")
+    assert operators(f"{group} ROLLUP (k)") == ["GroupAggregate", "Exchange", "Expand"]
+    assert operators(window) == ["WindowAggregate", "Exchange"]
 
 
 def test_layout_of_spark_sql_changes_spaces_only() -> None:

@@ -44,6 +44,7 @@ __all__ = [
     "job_plan",
     "optimizer_options",
     "schema_of",
+    "translator_of",
 ]
 
 
@@ -60,7 +61,7 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
             root = optimize(collecting(plan), OptimizerOptions.of(session.configuration))
         else:
             root = optimize(collecting(bounded_sorts(plan)))
-        translator = _translator(session, [root])
+        translator = translator_of(session, [root])
         stream = translator.translate(root)
         _choose_runtime_mode(session, translator)
         collected = stream.execute_and_collect(_job_name(session, "collect"))
@@ -93,7 +94,7 @@ def collecting(plan: LogicalNode) -> Sink:
 def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult:
     """Runs plans that write to tables, as one job."""
     bound = sinks if session.is_streaming else [_of_bounded(session, sink) for sink in sinks]
-    translator = _translator(session, roots := _optimized(bound, session))
+    translator = translator_of(session, roots := _optimized(bound, session))
     written = [translator.translate(root) for root in roots]
     _choose_runtime_mode(session, translator)
     if translator.has_keys:
@@ -148,7 +149,7 @@ def add_inserts(session: TableSession, sinks: Sequence[Sink]) -> None:
 def job_plan(session: TableSession, plans: Sequence[LogicalNode]) -> str:
     """The operators of the job that runs plans, as JSON."""
     sinks = [plan if isinstance(plan, Sink) else collecting(plan) for plan in plans]
-    translator = _translator(session, roots := _optimized(sinks, session))
+    translator = translator_of(session, roots := _optimized(sinks, session))
     for root in roots:
         translated = translator.translate(root)
         if root.identifier is None:  # type: ignore[attr-defined]
@@ -195,7 +196,8 @@ def _numbered(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _translator(session: TableSession, roots: Sequence[LogicalNode]) -> Translator:
+def translator_of(session: TableSession, roots: Sequence[LogicalNode]) -> Translator:
+    """The translator of the plans of one job."""
     return Translator(_job_environment(session), roots, session.configuration, session.expression_session())
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.environment.planning.session import TableSession
-from firesteel.table.environment.results.execution import collecting, job_plan, optimizer_options
+from firesteel.table.environment.results.execution import collecting, job_plan, optimizer_options, translator_of
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
 from firesteel.table.environment.results.spark import plan_for_spark
 from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
@@ -23,6 +24,7 @@ from firesteel.table.rules.bounded_sort import bounded_sorts
 from firesteel.table.rules.optimizer import optimize, optimize_all
 from firesteel.table.spark_sql.layout import laid_out
 from firesteel.table.spark_sql.queries import UnsupportedInSparkError
+from firesteel.table.translate.phases import describe_phases
 
 __all__ = ["explain_plans", "explain_statement"]
 
@@ -72,12 +74,13 @@ def _streaming_parts(
     sinks = [plan if isinstance(plan, Sink) else collecting(plan) for plan in plans]
     roots = optimize_all(sinks, optimizer_options(session))
     traits = infer_traits(roots)
+    phases = partial(describe_phases, translator=translator_of(session, roots))
     optimized = [root if isinstance(plan, Sink) else root.inputs()[0] for plan, root in zip(plans, roots, strict=True)]
     shown = traits if ExplainDetail.CHANGELOG_MODE in details else {}
     with_cost = ExplainDetail.ESTIMATED_COST in details
     return [
-        "== Optimized Physical Plan ==\n" + PlanTree(optimized, shown, with_cost=with_cost).print(),
-        "== Optimized Execution Plan ==\n" + PlanTree(optimized, with_reuse=True).print(),
+        "== Optimized Physical Plan ==\n" + PlanTree(optimized, shown, with_cost=with_cost, phases=phases).print(),
+        "== Optimized Execution Plan ==\n" + PlanTree(optimized, with_reuse=True, phases=phases).print(),
     ]
 
 
@@ -90,5 +93,6 @@ def _execution(plan: LogicalNode, session: TableSession) -> str:
         on_spark = plan_for_spark(session, query)
         return f"Spark SQL:\n{laid_out(on_spark.text)}\n{on_spark.readers()}"
     except UnsupportedInSparkError as error:
-        tree = PlanTree([optimize(bounded_sorts(plan), optimizer_options(session))])
+        root = optimize(bounded_sorts(plan), optimizer_options(session))
+        tree = PlanTree([root], phases=partial(describe_phases, translator=translator_of(session, [root])))
         return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{tree.print()}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from firesteel.table.environment.statements.row_counts import row_count
 from firesteel.table.plan.exchanges import FORWARD, distributions
@@ -19,7 +19,8 @@ class PlanTree:
     """Prints the plans of one job.
 
     ``traits`` adds the kinds of rows that nodes emit, ``with_cost`` how many there are, and ``with_reuse`` shows a
-    relation that several nodes read once.
+    relation that several nodes read once. ``phases`` has the texts of the operators of a node: its own, and those that
+    run before rows are exchanged.
     """
 
     def __init__(
@@ -30,11 +31,13 @@ class PlanTree:
         with_cost: bool = False,
         with_exchanges: bool = True,
         with_reuse: bool = False,
+        phases: Callable[[LogicalNode], tuple[str, list[str]]] | None = None,
     ) -> None:
         self._plans = plans
         self._traits = traits or {}
         self._with_cost = with_cost
         self._with_exchanges = with_exchanges
+        self._phases = phases or (lambda node: (node.describe(), []))
         self._numbers: dict[LogicalNode, int] = {}
         self._shown: set[LogicalNode] = set()
         if with_reuse:
@@ -70,7 +73,8 @@ class PlanTree:
         below = prefix + _BELOW[branch]
         inputs = node.inputs()
         # the plan of a subquery stands between the node and its inputs
-        text = self._text(node).replace("\n", f"\n{below}{':' if inputs else ' '}    ")
+        own_text, before = self._phases(node)
+        text = self._text(node, own_text).replace("\n", f"\n{below}{':' if inputs else ' '}    ")
         yield f"{prefix}{branch}{text}{reuse}\n"
         exchanges = distributions(node) if self._with_exchanges else [FORWARD] * len(inputs)
         for index, (each, exchange) in enumerate(zip(inputs, exchanges, strict=True)):
@@ -79,10 +83,13 @@ class PlanTree:
                 yield from self._lines(each, below, own)
                 continue
             yield f"{below}{own}Exchange(distribution=[{exchange}])\n"
-            yield from self._lines(each, below + _BELOW[own], "+- ")
+            indent = below + _BELOW[own]
+            for operator in before:
+                yield f"{indent}+- {operator}\n"
+                indent += _BELOW["+- "]
+            yield from self._lines(each, indent, "+- ")
 
-    def _text(self, node: LogicalNode) -> str:
-        text = node.describe()
+    def _text(self, node: LogicalNode, text: str) -> str:
         if node in self._traits:
             mode = f"changelogMode=[{self._traits[node].mode}]"
             is_call = text.endswith(")")

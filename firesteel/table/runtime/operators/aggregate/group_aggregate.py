@@ -16,7 +16,7 @@ from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.runtime.state.columnar.keys import BatchKeys
-from firesteel.runtime.state.columnar.state import ColumnarStateDescriptor, columnar_state
+from firesteel.runtime.state.columnar.state import ColumnarStateDescriptor, columnar_state, empty_columns
 from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.runtime.operators.aggregate.changes import Changes, are_equal
@@ -55,6 +55,8 @@ class GroupAggregateSpec(OperatorSpec):
     ttl_ms: int = 0
     """``table.exec.state.ttl``: groups are forgotten so long after their last row; 0 for never."""
     session: Session = field(default_factory=Session)
+    has_row_for_none: bool = False
+    """Whether a row is emitted at the end if there is no group; only without grouping columns, and in batch mode."""
 
     def create(self, runtime: OperatorRuntime) -> GroupAggregateOperator:
         """Returns a new operator for one subtask."""
@@ -118,12 +120,19 @@ class GroupAggregateOperator(ColumnOperator):
         key_types = tuple(schema.field(column).type for column in spec.grouping)
         descriptor = ColumnarStateDescriptor(_STATE, tuple(self._handler.dtypes), key_types, spec.ttl_ms)
         self._state = columnar_state(context.backend, descriptor, context.processing_time)
+        self._is_empty = True
 
     def process_columns(self, batch: ColumnBatch) -> None:
         if self._spec.per_row and len(batch) > 1:
             self._process_row_by_row(batch)
             return
         self.emit(self._process(batch)[0])
+
+    def finish(self) -> None:
+        """Emits the results of no rows, if that is asked for."""
+        if self._spec.has_row_for_none and self._is_empty:
+            results = self._handler.results(empty_columns(self._handler.dtypes, 1), np.zeros(1, np.intp))
+            self.emit(ColumnBatch(pa.RecordBatch.from_arrays(results, schema=self._schema)))
 
     def _process_row_by_row(self, batch: ColumnBatch) -> None:
         """Emits what each row changes, in order."""
@@ -171,6 +180,7 @@ class GroupAggregateOperator(ColumnOperator):
         old = handler.results(state.columns, slots)
         new = handler.results(handler.run(state.columns, rows, order), np.arange(len(batch)))
         state.update(slots)
+        self._is_empty = False
         # the results before a row are those after the row before it
         before = np.where(order.before < 0, codes, order.before + keys.count)
         taken = pa.array(before)
@@ -202,6 +212,7 @@ class GroupAggregateOperator(ColumnOperator):
         else:
             state.update(slots[~is_gone])
             state.remove(slots[is_gone])
+        self._is_empty = is_gone is not None and bool(is_gone.all())
         is_changed = None if always_changes or old is None else ~_equal(old, new, len(slots))
         changes = Changes(is_new, is_gone, is_changed, spec.generate_update_before)
         key_rows = keys.first_rows[changes.keys]
