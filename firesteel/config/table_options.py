@@ -13,6 +13,8 @@ __all__ = [
     "ASYNC_ML_PREDICT_MAX_CONCURRENT_OPERATIONS",
     "ASYNC_ML_PREDICT_OUTPUT_MODE",
     "ASYNC_ML_PREDICT_TIMEOUT",
+    "CATALOG_STORE_FILE_PATH",
+    "CATALOG_STORE_KIND",
     "DISTINCT_AGG_SPLIT_BUCKET_NUM",
     "DISTINCT_AGG_SPLIT_ENABLED",
     "DML_SYNC",
@@ -96,6 +98,20 @@ ASYNC_ML_PREDICT_TIMEOUT = (
     .duration_type()
     .default_value(Duration.of_minutes(3))
     .with_description("Time after which a call of a model fails, retries included.")
+)
+CATALOG_STORE_KIND = (
+    _key("table.catalog-store.kind")
+    .string_type()
+    .default_value("generic_in_memory")
+    .with_description(
+        "Where the options of catalogs are kept: generic_in_memory for the time of a session, or file, in a directory."
+    )
+)
+CATALOG_STORE_FILE_PATH = (
+    _key("table.catalog-store.file.path")
+    .string_type()
+    .no_default_value()
+    .with_description("Directory of the catalog store file, with a YAML file for each catalog.")
 )
 EARLY_FIRE_ENABLED = (
     _key("table.exec.emit.early-fire.enabled")

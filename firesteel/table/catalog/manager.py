@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from firesteel.table.catalog.catalog import Catalog
@@ -15,7 +15,8 @@ from firesteel.table.catalog.exceptions import (
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.in_memory import GenericInMemoryCatalog
 from firesteel.table.catalog.models import Models
-from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, TableKind
+from firesteel.table.catalog.objects import CatalogBaseTable, CatalogDescriptor, CatalogFunction, TableKind
+from firesteel.table.catalog.store import CatalogStore, GenericInMemoryCatalogStore
 
 __all__ = ["CatalogManager", "FoundTable"]
 
@@ -23,6 +24,7 @@ BUILTIN_CATALOG = "default_catalog"
 BUILTIN_DATABASE = "default_database"
 
 T = TypeVar("T")
+MakeCatalog = Callable[[CatalogDescriptor], Catalog]
 
 
 class FoundTable(NamedTuple):
@@ -48,7 +50,9 @@ class _Temporary(Generic[T]):
 class CatalogManager:
     """Finds objects by names of one to three parts. The first catalog is in memory."""
 
-    def __init__(self, catalog: str = BUILTIN_CATALOG, database: str = BUILTIN_DATABASE) -> None:
+    def __init__(
+        self, catalog: str = BUILTIN_CATALOG, database: str = BUILTIN_DATABASE, store: CatalogStore | None = None
+    ) -> None:
         self.builtin_catalog = catalog
         self._catalogs: dict[str, Catalog] = {catalog: GenericInMemoryCatalog(catalog, database)}
         self._current_catalog: str | None = catalog
@@ -56,45 +60,87 @@ class CatalogManager:
         self.temporary_tables = _Temporary[CatalogBaseTable]()
         self.temporary_functions = _Temporary[CatalogFunction]()
         self.models = Models(self)
+        self.store = store or GenericInMemoryCatalogStore()
+        self.make_catalog: MakeCatalog = _no_catalog
+        """Makes the catalogs of the store."""
 
     # -- catalogs ----------------------------------------------------------------------------------------------
 
     def list_catalogs(self) -> list[str]:
-        """The names of all catalogs."""
-        return sorted(self._catalogs)
+        """The names of all catalogs, those of the store included."""
+        return sorted({*self._catalogs, *self.store.list_catalogs()})
 
     def find_catalog(self, name: str) -> Catalog | None:
-        """A catalog; None if there is none of this name."""
-        return self._catalogs.get(name)
+        """A catalog; None if there is none of this name. One of the store is opened when it is first asked for."""
+        if name not in self._catalogs:
+            descriptor = self.store.get_catalog(name)
+            if descriptor is None:
+                return None
+            self._open(name, self.make_catalog(descriptor))
+        return self._catalogs[name]
 
     def get_catalog(self, name: str) -> Catalog:
         """A catalog, or an error that names the nearest one."""
-        if name not in self._catalogs:
+        found = self.find_catalog(name)
+        if found is None:
             raise CatalogException(
-                f"A catalog with name [{name}] does not exist.", hint=_nearest(name, self._catalogs, "catalog")
+                f"A catalog with name [{name}] does not exist.", hint=_nearest(name, self.list_catalogs(), "catalog")
             )
-        return self._catalogs[name]
+        return found
+
+    def has_catalog(self, name: str) -> bool:
+        """Whether there is a catalog of this name; it is not opened."""
+        return name in self._catalogs or self.store.contains(name)
 
     def register_catalog(self, name: str, catalog: Catalog) -> None:
         """Adds a catalog, and opens it."""
-        if not name or not name.strip():
-            raise CatalogException("Catalog name cannot be null or empty.")
-        if name in self._catalogs:
-            raise CatalogException(f"Catalog {name} already exists.")
-        catalog.open()
-        self._catalogs[name] = catalog
+        self._check_new(name)
+        self._open(name, catalog)
+
+    def create_catalog(self, descriptor: CatalogDescriptor) -> None:
+        """Makes a catalog of its options, opens it, and adds it to the store."""
+        self._check_new(descriptor.catalog_name)
+        self._open(descriptor.catalog_name, self.make_catalog(descriptor))
+        self.store.store_catalog(descriptor)
+
+    def alter_catalog(self, descriptor: CatalogDescriptor) -> None:
+        """Replaces the options of a catalog of the store; if they are others, the catalog is opened anew."""
+        name = descriptor.catalog_name
+        old = self.store.get_catalog(name)
+        if old is None:
+            raise CatalogException(f"Catalog {name} does not exist in the catalog store.")
+        if old.options != descriptor.options:
+            catalog = self.make_catalog(descriptor)
+            catalog.open()
+            replaced = self._catalogs.get(name)
+            self._catalogs[name] = catalog
+            if replaced is not None:
+                replaced.close()
+        self.store.store_catalog(descriptor)
 
     def unregister_catalog(self, name: str, ignore_if_not_exists: bool) -> None:
         """Removes a catalog, and closes it."""
-        if name not in self._catalogs:
+        if not self.has_catalog(name):
             if not ignore_if_not_exists:
                 raise CatalogException(
-                    f"Catalog {name} does not exist.", hint=_nearest(name, self._catalogs, "catalog")
+                    f"Catalog {name} does not exist.", hint=_nearest(name, self.list_catalogs(), "catalog")
                 )
             return
         if name == self._current_catalog:
             raise CatalogException("Cannot drop a catalog which is currently in use.")
-        self._catalogs.pop(name).close()
+        if name in self._catalogs:
+            self._catalogs.pop(name).close()
+        self.store.remove_catalog(name)
+
+    def _check_new(self, name: str) -> None:
+        if not name or not name.strip():
+            raise CatalogException("Catalog name cannot be null or empty.")
+        if self.has_catalog(name):
+            raise CatalogException(f"Catalog {name} already exists.")
+
+    def _open(self, name: str, catalog: Catalog) -> None:
+        catalog.open()
+        self._catalogs[name] = catalog
 
     @property
     def current_catalog(self) -> str | None:
@@ -165,7 +211,7 @@ class CatalogManager:
         temporary = self.temporary_tables.by_name.get(identifier)
         if temporary is not None:
             return FoundTable(identifier, temporary, is_temporary=True)
-        catalog = self._catalogs.get(identifier.catalog_name)
+        catalog = self.find_catalog(identifier.catalog_name)
         path = identifier.to_object_path()
         if catalog is None or not catalog.table_exists(path):
             return None
@@ -244,13 +290,17 @@ class CatalogManager:
                 f"Temporary {noun} with identifier '{identifier.as_serializable_string()}' exists. "
                 f"Drop it first before removing the permanent {noun}."
             )
-        catalog = self._catalogs.get(identifier.catalog_name)
+        catalog = self.find_catalog(identifier.catalog_name)
         path = identifier.to_object_path()
         if catalog is not None and catalog.table_exists(path) and catalog.get_table(path).kind is kind:
             catalog.drop_table(path, ignore_if_not_exists)
         elif not ignore_if_not_exists:
             title = noun.capitalize()
             raise CatalogException(f"{title} with identifier '{identifier.as_summary_string()}' does not exist.")
+
+
+def _no_catalog(descriptor: CatalogDescriptor) -> Catalog:
+    raise CatalogException(f"Nothing makes the catalog {descriptor.catalog_name}.")
 
 
 def _nearest(name: str, known: Iterable[str], kind: str) -> str | None:

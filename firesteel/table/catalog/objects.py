@@ -46,6 +46,11 @@ class CatalogDescriptor:
         """A catalog with options."""
         return CatalogDescriptor(catalog_name, configuration, comment)
 
+    @property
+    def options(self) -> dict[str, str]:
+        """The options as text."""
+        return self.configuration.to_dict()
+
 
 @dataclass(frozen=True)
 class CatalogDatabase:

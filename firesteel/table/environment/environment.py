@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from firesteel.config.configuration import Configuration
@@ -11,7 +13,7 @@ from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.manager import FoundTable
-from firesteel.table.catalog.objects import CatalogBaseTable, TableKind
+from firesteel.table.catalog.objects import CatalogBaseTable, CatalogDescriptor, TableKind
 from firesteel.table.environment.function_methods import FunctionMethods
 from firesteel.table.environment.model_methods import ModelMethods
 from firesteel.table.environment.planning.elements import batch_of_elements, batch_of_frame
@@ -22,7 +24,7 @@ from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.results.spark import from_dataframe
 from firesteel.table.environment.statement_set import StatementSet
 from firesteel.table.environment.statements import alter, changes, describe, options  # noqa: F401 - they register their statements
-from firesteel.table.environment.statements.catalogs import create_catalog
+from firesteel.table.environment.statements.catalogs import failing_with, make_catalog
 from firesteel.table.environment.statements.ddl import create_table
 from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.environment.statements.explain import explain_statement
@@ -50,6 +52,7 @@ class TableEnvironment(FunctionMethods, ModelMethods):
     def __init__(self, session: TableSession) -> None:
         self._session = session
         self._manager = session.manager
+        self._manager.make_catalog = partial(make_catalog, session.configuration)
 
     @staticmethod
     def create(environment_settings: EnvironmentSettings | Configuration) -> TableEnvironment:
@@ -158,11 +161,10 @@ class TableEnvironment(FunctionMethods, ModelMethods):
         """Adds a catalog."""
         self._manager.register_catalog(catalog_name, catalog)
 
-    def create_catalog(self, catalog_name: str, catalog_descriptor: Any) -> None:
-        """Makes a catalog of a descriptor, a configuration or a dict of options, and adds it."""
-        configuration = getattr(catalog_descriptor, "configuration", catalog_descriptor)
-        chosen = configuration.to_dict() if isinstance(configuration, Configuration) else dict(configuration)
-        create_catalog(self._session, catalog_name, chosen, getattr(catalog_descriptor, "comment", None))
+    def create_catalog(self, catalog_name: str, catalog_descriptor: CatalogDescriptor) -> None:
+        """Makes a catalog of options, and adds it to the catalog store."""
+        with failing_with(f"Could not execute CREATE CATALOG: (catalogName: [{catalog_name}])"):
+            self._manager.create_catalog(replace(catalog_descriptor, catalog_name=catalog_name))
 
     def get_catalog(self, catalog_name: str) -> Catalog | None:
         """A catalog; None if there is none of this name."""

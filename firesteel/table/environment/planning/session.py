@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from firesteel.table.catalog.manager import CatalogManager, FoundTable
 from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.model import BoundModel
+from firesteel.table.environment.planning.catalog_stores import catalog_store
 from firesteel.table.environment.planning.models import bound_model
 from firesteel.table.environment.planning.scans import ScanBuilder
 from firesteel.table.environment.planning.user_functions import FunctionLookup
@@ -58,9 +59,7 @@ class TableSession:
         environment._configuration.add_all(settings.configuration)
         self.config = TableConfig(environment._configuration)
         self._initial = Configuration(environment._configuration)
-        self.manager = CatalogManager(settings.catalog_name, settings.database_name)
-        self.catalog_options: dict[str, tuple[Mapping[str, str], str | None]] = {}
-        """The options and comments of catalogs that CREATE CATALOG made."""
+        self.manager = CatalogManager(settings.catalog_name, settings.database_name, catalog_store(self.configuration))
         self.system_functions: dict[str, CatalogFunction] = {}
         """Temporary system functions by lower-case name."""
         self.unnamed_tables: dict[ObjectIdentifier, CatalogBaseTable] = {}

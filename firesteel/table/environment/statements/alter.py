@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from firesteel.config.configuration import Configuration
 from firesteel.table.binder.ddl.alter_table import altered_table
 from firesteel.table.binder.ddl.views import created_view
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.objects import (
     CatalogDatabase,
+    CatalogDescriptor,
     CatalogFunction,
     CatalogPartition,
     CatalogPartitionSpec,
@@ -15,7 +17,7 @@ from firesteel.table.catalog.objects import (
 )
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, ok
-from firesteel.table.environment.statements.catalogs import database_of
+from firesteel.table.environment.statements.catalogs import database_of, failing_with
 from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.environment.statements.models import alter_model
 from firesteel.table.parser.statements import alter
@@ -119,16 +121,23 @@ def _alter_function(statement: alter.AlterObject, session: TableSession) -> Tabl
 
 def _alter_catalog(statement: alter.AlterObject, session: TableSession) -> TableResult:
     (name,) = statement.path
-    session.manager.get_catalog(name)
-    if name not in session.catalog_options:
-        raise ValidationError(f"Cannot obtain metadata information from Catalog {name}.")
-    options, _ = session.catalog_options[name]
-    match statement.change:
-        case alter.AlterCatalogComment():
-            session.catalog_options[name] = (options, statement.change.comment)
-        case _:
-            raise ValidationError(
-                "The options of a catalog cannot be changed.",
-                hint="DROP CATALOG, then CREATE CATALOG with the new ones.",
-            )
+    old = session.manager.store.get_catalog(name)
+    change = statement.change
+    if isinstance(change, alter.ResetOptions):
+        if not change.keys:
+            raise ValidationError("ALTER CATALOG RESET does not support empty key")
+        if "type" in change.keys:
+            raise ValidationError("ALTER CATALOG RESET does not support changing 'type'")
+    with failing_with(f"Could not execute ALTER CATALOG {name}"):
+        if old is None:
+            raise CatalogException(f"Catalog {name} does not exist in the catalog store.")
+        options, comment = old.options, old.comment
+        match change:
+            case alter.AlterCatalogComment():
+                comment = change.comment
+            case alter.SetOptions():
+                options = {**options, **dict(change.options)}
+            case alter.ResetOptions():
+                options = {key: value for key, value in options.items() if key not in change.keys}
+        session.manager.alter_catalog(CatalogDescriptor(name, Configuration.from_dict(options), comment))
     return ok()

@@ -12,13 +12,14 @@ from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.in_memory import GenericInMemoryCatalog
-from firesteel.table.catalog.objects import CatalogDatabase, CatalogFunction
+from firesteel.table.catalog.objects import CatalogDatabase, CatalogDescriptor, CatalogFunction
+from firesteel.table.environment.planning.scans import options_text
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, ok
 from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.parser.statements import objects
 
-__all__ = ["CATALOG_TYPES", "create_catalog", "database_of", "drop_function", "failing_with"]
+__all__ = ["CATALOG_TYPES", "database_of", "drop_function", "failing_with", "make_catalog"]
 
 CATALOG_TYPES: dict[str, str] = {
     "generic_in_memory": "firesteel.table.environment.statements.catalogs",
@@ -50,11 +51,11 @@ def create(name: str, options: Mapping[str, str], configuration: Configuration) 
     return GenericInMemoryCatalog(name, options.get("default-database", "default"))
 
 
-def create_catalog(session: TableSession, name: str, options: Mapping[str, str], comment: str | None = None) -> None:
-    """Makes a catalog of options, and adds it."""
+def make_catalog(configuration: Configuration, descriptor: CatalogDescriptor) -> Catalog:
+    """Makes a catalog of its options; ``configuration`` is that of the session."""
+    name, options = descriptor.catalog_name, descriptor.options
     kind = options.get("type")
-    shown = "\n".join(f"'{key}'='{value}'" for key, value in options.items())
-    message = f"Unable to create catalog '{name}'.\n\nCatalog options are:\n{shown}"
+    message = f"Unable to create catalog '{name}'.\n\nCatalog options are:\n{options_text(options)}"
     if kind is None:
         raise ValidationError(
             f"{message}\nCatalog options do not contain an option key 'type' for discovering a catalog."
@@ -66,19 +67,19 @@ def create_catalog(session: TableSession, name: str, options: Mapping[str, str],
         )
     factory: Any = importlib.import_module(CATALOG_TYPES[kind])
     try:
-        catalog = factory.create(name, options, session.configuration)
+        catalog: Catalog = factory.create(name, options, configuration)
     except ValidationError as error:
         raise ValidationError(f"{message}\n{error.reason}", hint=error.hint) from error
-    session.manager.register_catalog(name, catalog)
-    session.catalog_options[name] = (dict(options), comment)
+    return catalog
 
 
 @execute_statement.register
 def _create_catalog(statement: objects.CreateCatalog, session: TableSession) -> TableResult:
-    if statement.if_not_exists and session.manager.find_catalog(statement.name) is not None:
+    if statement.if_not_exists and session.manager.has_catalog(statement.name):
         return ok()
     with failing_with(f"Could not execute CREATE CATALOG: (catalogName: [{statement.name}])"):
-        create_catalog(session, statement.name, dict(statement.options), statement.comment)
+        options = Configuration.from_dict(dict(statement.options))
+        session.manager.create_catalog(CatalogDescriptor(statement.name, options, statement.comment))
     return ok()
 
 

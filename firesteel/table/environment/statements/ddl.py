@@ -134,7 +134,6 @@ def _drop(statement: objects.Drop, session: TableSession) -> TableResult:
         (name,) = statement.path
         with failing_with(f"Could not execute DROP CATALOG: (catalogName: [{name}])"):
             manager.unregister_catalog(name, statement.if_exists)
-        session.catalog_options.pop(name, None)
         return ok()
     if statement.kind == "FUNCTION":
         return drop_function(statement, session)

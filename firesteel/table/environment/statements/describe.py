@@ -34,8 +34,10 @@ def _describe(statement: utility.DescribeObject, session: TableSession) -> Table
         return describe_table(session, statement.path, lambda names: [n for n in names if wanted in (None, n)])
     if statement.kind == "CATALOG":
         name = statement.path[0]
-        session.manager.get_catalog(name)
-        options, comment = session.catalog_options.get(name, ({"type": "generic_in_memory"}, None))
+        descriptor = session.manager.store.get_catalog(name)
+        if descriptor is None:
+            raise ValidationError(f"Cannot obtain metadata information from Catalog {name}.")
+        options, comment = descriptor.options, descriptor.comment
         rows = [("name", name), ("type", options.get("type")), ("comment", comment or "")]
         if statement.extended:
             rows += ((f"option:{key}", value) for key, value in options.items() if key != "type")

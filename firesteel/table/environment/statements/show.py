@@ -123,11 +123,10 @@ def _show_create(statement: utility.ShowCreate, session: TableSession) -> TableR
     manager = session.manager
     if statement.kind == "CATALOG":
         name = statement.path[0]
-        manager.get_catalog(name)
-        options = session.catalog_options.get(name)
-        if options is None:
+        descriptor = manager.store.get_catalog(name)
+        if descriptor is None:
             raise ValidationError(f"Cannot obtain metadata information from Catalog {name}.")
-        return strings(["result"], [(create_catalog_text(name, *options),)])
+        return strings(["result"], [(create_catalog_text(name, descriptor.options, descriptor.comment),)])
     if statement.kind == "MODEL":
         return show_create_model(statement.path, session)
     if statement.kind not in ("TABLE", "VIEW"):
