@@ -16,6 +16,7 @@ from firesteel.table.catalog.manager import FoundTable
 from firesteel.table.catalog.objects import CatalogBaseTable, CatalogDescriptor, TableKind
 from firesteel.table.environment.function_methods import FunctionMethods
 from firesteel.table.environment.model_methods import ModelMethods
+from firesteel.table.environment.module_methods import ModuleMethods
 from firesteel.table.environment.planning.elements import batch_of_elements, batch_of_frame
 from firesteel.table.environment.planning.inserts import find_sink_table
 from firesteel.table.environment.planning.session import PlannedView, TableSession
@@ -23,7 +24,7 @@ from firesteel.table.environment.planning.streams import anonymous
 from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.results.spark import from_dataframe
 from firesteel.table.environment.statement_set import StatementSet
-from firesteel.table.environment.statements import alter, changes, describe, options  # noqa: F401 - they register their statements
+from firesteel.table.environment.statements import alter, changes, describe, modules, options, procedures  # noqa: F401 - they register their statements
 from firesteel.table.environment.statements.catalogs import failing_with, make_catalog
 from firesteel.table.environment.statements.ddl import create_table
 from firesteel.table.environment.statements.dispatch import execute_statement
@@ -41,7 +42,7 @@ from firesteel.table.table_descriptor import TableDescriptor
 __all__ = ["TableEnvironment"]
 
 
-class TableEnvironment(FunctionMethods, ModelMethods):
+class TableEnvironment(FunctionMethods, ModelMethods, ModuleMethods):
     """Creates tables and executes SQL.
 
     >>> table_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
@@ -215,10 +216,6 @@ class TableEnvironment(FunctionMethods, ModelMethods):
         kept = self._manager.temporary_tables.by_name
         names = (self._manager.qualify([name]) for name in self.list_temporary_tables())
         return [name.object_name for name in names if kept[name].kind is TableKind.VIEW]
-
-    def list_modules(self) -> list[str]:
-        """The modules of functions: ``core``."""
-        return ["core"]
 
     # -- dependencies of functions -----------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 import yaml
 
@@ -19,6 +20,7 @@ from firesteel.table.catalog.store import CatalogStore, GenericInMemoryCatalogSt
 __all__ = ["FileCatalogStore", "catalog_store"]
 
 _SUFFIX = ".yaml"
+_PLAIN = re.compile(r"[A-Za-z][\w.-]*")
 _KINDS = ("file", "generic_in_memory")
 
 
@@ -58,7 +60,8 @@ class FileCatalogStore(CatalogStore):
         name = descriptor.catalog_name
         if "/" in name or name.startswith("."):
             raise CatalogException(f"A catalog of the catalog store {self._path} cannot have the name '{name}'.")
-        text = yaml.safe_dump(descriptor.options, default_style='"', allow_unicode=True, sort_keys=True)
+        # values are in quotes, as Flink writes them
+        text = "".join(f"{_key(key)}: {_quoted(value)}\n" for key, value in sorted(descriptor.options.items()))
         self._files.write(self._file(name), [text.encode()])
 
     def remove_catalog(self, catalog_name: str) -> None:
@@ -85,3 +88,11 @@ class FileCatalogStore(CatalogStore):
 
     def _file(self, name: str) -> str:
         return join(self._path, f"{name}{_SUFFIX}")
+
+
+def _key(key: str) -> str:
+    return key if _PLAIN.fullmatch(key) else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    return str(yaml.safe_dump(text, default_style='"', width=1 << 30)).strip()

@@ -23,6 +23,7 @@ from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.session import Session
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.manager import CatalogManager, FoundTable
+from firesteel.table.catalog.modules import ModuleManager
 from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.model import BoundModel
@@ -65,6 +66,7 @@ class TableSession:
         self.unnamed_tables: dict[ObjectIdentifier, CatalogBaseTable] = {}
         """Tables of descriptors, which no catalog lists."""
         self.find_function = FunctionLookup(self)
+        self.modules = ModuleManager()
         self._expanding: list[str] = []
 
     @property

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.identifiers import ObjectIdentifier, ObjectPath
+from firesteel.table.catalog.modules import CORE
 from firesteel.table.catalog.objects import CatalogFunction, FunctionLanguage
 from firesteel.table.functions.registry import find_function
 from firesteel.table.user_functions.base import AggregateFunction, TableAggregateFunction, UserDefinedFunction
@@ -30,7 +31,7 @@ class ProgramFunction(CatalogFunction):
 
 
 class FunctionLookup:
-    """Finds the functions of a session by name, in Flink's order: temporary system functions, built-in ones,
+    """Finds the functions of a session by name, in Flink's order: temporary system functions, those of modules,
     temporary functions and those of catalogs."""
 
     def __init__(self, session: TableSession) -> None:
@@ -56,8 +57,14 @@ class FunctionLookup:
         if len(path) == 1:
             if path[0].lower() in session.system_functions:
                 return session.system_functions[path[0].lower()]
+            for name, module in session.modules.used():
+                if name == CORE and find_function(path[0]) is not None:
+                    return None
+                definition = module.get_function_definition(path[0].lower())
+                if definition is not None:
+                    return ProgramFunction(path[0], wrapper=as_wrapper(definition, path[0]))
             if find_function(path[0]) is not None:
-                return None
+                return None  # without the module core, too
         try:
             identifier = session.manager.qualify(path)
         except CatalogException:

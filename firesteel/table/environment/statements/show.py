@@ -47,7 +47,13 @@ def _show(statement: utility.Show, session: TableSession) -> TableResult:
         return describe_table(session, statement.path, lambda names: _matching(names, statement.like))
     if statement.what == "FULL MODULES":
         schema = ResolvedSchema.physical(["module name", "used"], [VarCharType(), BooleanType()])
-        return TableResult(schema, rows_of(schema.to_physical_row_data_type(), [("core", True)]))
+        return TableResult(
+            schema,
+            rows_of(
+                schema.to_physical_row_data_type(),
+                [(entry.name(), entry.used()) for entry in session.modules.list_full_modules()],
+            ),
+        )
     if statement.what not in _COLUMNS:
         raise ValidationError(f"SHOW {statement.what} is not supported yet.")
     names = _matching(_names(statement, session), statement.like)
@@ -71,7 +77,7 @@ def _names(statement: utility.Show, session: TableSession) -> Sequence[str]:
         case "USER FUNCTIONS":
             return list_user_functions(session)
         case "MODULES":
-            return ["core"]
+            return session.modules.list_modules()
         case "JARS":
             return []
     catalog, database = _database(statement.path, session)
@@ -107,7 +113,8 @@ def list_user_functions(session: TableSession) -> list[str]:
 def list_functions(session: TableSession) -> list[str]:
     """All functions: built-in ones and those of the program."""
     built_in = {name.lower() for name in functions() if name.replace("_", "").isalnum()}
-    return sorted({*built_in, *map(str.lower, CHANGELOG_FUNCTIONS), *list_user_functions(session)})
+    of_modules = {name.lower() for _, module in session.modules.used() for name in module.list_functions()}
+    return sorted({*built_in, *of_modules, *map(str.lower, CHANGELOG_FUNCTIONS), *list_user_functions(session)})
 
 
 def _matching(names: Iterable[str], like: utility.LikePattern | None) -> list[str]:
@@ -180,13 +187,4 @@ def _use_database(statement: utility.UseDatabase, session: TableSession) -> Tabl
             raise CatalogException(f"A database with name [{database}] does not exist in the catalog: [{catalog}].")
         manager.set_current_catalog(catalog)
     manager.set_current_database(statement.path[-1])
-    return ok()
-
-
-@execute_statement.register
-def _use_modules(statement: utility.UseModules, session: TableSession) -> TableResult:
-    del session
-    unknown = [name for name in statement.names if name != "core"]
-    if unknown:
-        raise ValidationError(f"No module with name '{unknown[0]}' exists")
     return ok()
