@@ -17,6 +17,10 @@ def table_env() -> TableEnvironment:
         "CREATE TABLE payments (customer STRING, amount INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts, "
         "proc AS PROCTIME()) WITH ('connector' = 'datagen')"
     )
+    table_env.execute_sql(
+        "CREATE VIEW totals AS SELECT customer, COUNT(ts) AS n, MAX(ts) AS latest, SUM(amount) AS amount "
+        "FROM payments GROUP BY customer"
+    )
     return table_env
 
 
@@ -107,6 +111,13 @@ def test_windows_take_columns_as_they_are(table_env: TableEnvironment, query: st
                 "GROUP BY TUMBLE(x, INTERVAL '1' DAY)"
             ),
             "WindowAggregate",
+        ),
+        (
+            (
+                "SELECT p.customer, v.amount FROM payments AS p JOIN totals FOR SYSTEM_TIME AS OF p.ts AS v "
+                "ON p.customer = v.customer"
+            ),
+            "TemporalJoin",
         ),
         ("SELECT COUNT(*) FROM payments GROUP BY TUMBLE(ts + INTERVAL '8' HOUR, INTERVAL '1' DAY)", "WindowAggregate"),
     ],

@@ -26,8 +26,9 @@ from firesteel.table.plan.nodes import Aggregate, Filter, Join, LogicalNode, Pro
 from firesteel.table.plan.over import Over
 from firesteel.table.plan.rewriting import transform
 from firesteel.table.plan.time_attributes import as_rowtime, is_rowtime, materialized, regular
+from firesteel.table.plan.time_joins import TemporalTableJoin
 from firesteel.table.plan.windows import WindowTableFunction
-from firesteel.types.logical import RowField
+from firesteel.types.logical import LocalZonedTimestampType, RowField, TimestampType
 
 __all__ = ["materialize_times", "with_input_types"]
 
@@ -58,6 +59,9 @@ def materialize_times(node: LogicalNode) -> LogicalNode:
         case WindowTableFunction() if node.is_group_window:
             below = _with_rowtime(node.input, node.time)
             return node if below is node.input else replace(node, input=below)
+        case TemporalTableJoin():
+            below = _with_any_rowtime(node.right)
+            return node if below is node.right else replace(node, right=below)
         case Unnest():
             elements = materialized(node.elements)
             return node if elements == node.elements else replace(node, elements=elements)
@@ -76,11 +80,28 @@ def with_input_types(expression: Expression, fields: Sequence[RowField]) -> Expr
     return transform(expression, changed)
 
 
+def _with_any_rowtime(node: LogicalNode) -> LogicalNode:
+    """The versions of a temporal join: Flink takes a computed column such as MAX(ts) if there is no other."""
+    if any(is_rowtime(part.type) for part in node.row_type.fields):
+        return node
+    changed = (_with_rowtime(node, column) for column in range(len(node.row_type.fields)))
+    return next((new for new in changed if new is not node), node)
+
+
 def _with_rowtime(node: LogicalNode, column: int) -> LogicalNode:
     """The relation with a computed column as event time: Flink's group windows take one, the newer functions do not."""
+    if not isinstance(node.row_type.fields[column].type, (TimestampType, LocalZonedTimestampType)):
+        return node
     if isinstance(node, Filter):
         below = _with_rowtime(node.input, column)
         return node if below is node.input else replace(node, input=below)
+    if isinstance(node, Aggregate) and column >= len(node.grouping):
+        place = column - len(node.grouping)
+        call = node.calls[place]
+        if not any(is_rowtime(node.input.row_type.fields[argument].type) for argument in call.arguments):
+            return node
+        calls = (*node.calls[:place], replace(call, type=as_rowtime(call.type)), *node.calls[place + 1 :])
+        return replace(node, calls=calls)
     if not isinstance(node, Project):
         return node
     expression = node.expressions[column]
