@@ -82,6 +82,7 @@ ORDERS = {
         "rules/times",
         "rules/joins",
         "rules/windows",
+        "compiled",
         "runtime",
         "runtime/operators",
         "runtime/operators/joins",
@@ -137,6 +138,7 @@ UPWARD = {
     ("table/table_result.py", "table/environment/results"),
     ("table/table_pipeline.py", "table/environment"),
     ("table/resolved_expression.py", "table/bound"),
+    ("table/compiled_plan.py", "table/environment/statements"),
     # the order of all rules
     ("table/rules/optimizer.py", "table/rules/joins"),
 }
@@ -179,6 +181,7 @@ PURE = (
     "table/rules",
     "table/rules/joins",
     "table/rules/windows",
+    "table/compiled",
     "table/translate",
 )
 """Folders without I/O, threads and clocks of their own; not their subfolders."""

@@ -27,6 +27,9 @@ __all__ = [
     "MAX_COLUMN_WIDTH",
     "MINI_BATCH_ENABLED",
     "NOT_NULL_ENFORCER",
+    "PLAN_COMPILE_CATALOG_OBJECTS",
+    "PLAN_FORCE_RECOMPILE",
+    "PLAN_RESTORE_CATALOG_OBJECTS",
     "REQUIRE_ON_CONFLICT",
     "SOURCE_IDLE_TIMEOUT",
     "UPSERT_MATERIALIZE",
@@ -203,6 +206,30 @@ REQUIRE_ON_CONFLICT = (
         "Whether an INSERT into a table with a primary key needs an ON CONFLICT clause if no key of the query's rows "
         "is part of the primary key, so that several rows may have the same. If false, the last of them is kept."
     )
+)
+PLAN_COMPILE_CATALOG_OBJECTS = (
+    _key("table.plan.compile.catalog-objects")
+    .choice_type("ALL", "SCHEMA", "IDENTIFIER")
+    .default_value("ALL")
+    .with_description(
+        "What a compiled plan keeps of the tables of catalogs. ALL: columns and options. SCHEMA: columns. IDENTIFIER: "
+        "names. Of temporary tables it always keeps the names."
+    )
+)
+PLAN_RESTORE_CATALOG_OBJECTS = (
+    _key("table.plan.restore.catalog-objects")
+    .choice_type("ALL", "ALL_ENFORCED", "IDENTIFIER")
+    .default_value("ALL")
+    .with_description(
+        "Where the tables of a compiled plan come from. ALL: the plan, and a catalog for what the plan does not have. "
+        "ALL_ENFORCED: the plan alone. IDENTIFIER: the catalog alone."
+    )
+)
+PLAN_FORCE_RECOMPILE = (
+    _key("table.plan.force-recompile")
+    .boolean_type()
+    .default_value(False)
+    .with_description("Whether COMPILE PLAN replaces a plan that exists. For development: state may get lost.")
 )
 SOURCE_IDLE_TIMEOUT = (
     _key("table.exec.source.idle-timeout")

@@ -10,10 +10,12 @@ from firesteel.table.types import DataTypes
 if TYPE_CHECKING:
     from firesteel.common.types import Row, RowKind
     from firesteel.table.changelog_mode import ChangelogMode
+    from firesteel.table.compiled_plan import CompiledPlan
     from firesteel.table.environment_settings import EnvironmentSettings
     from firesteel.table.explain_detail import ExplainDetail
     from firesteel.table.expression import Expression
     from firesteel.table.model_descriptor import ModelDescriptor
+    from firesteel.table.plan_reference import PlanReference
     from firesteel.table.result_kind import ResultKind
     from firesteel.table.schema import Schema
     from firesteel.table.sql_dialect import SqlDialect
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChangelogMode",
+    "CompiledPlan",
     "DataTypes",
     "EnvironmentSettings",
     "ExplainDetail",
@@ -37,6 +40,7 @@ __all__ = [
     "GroupedTable",
     "ModelDescriptor",
     "OverWindowedTable",
+    "PlanReference",
     "ResultKind",
     "Row",
     "RowKind",
@@ -56,6 +60,7 @@ __all__ = [
 
 _MODULES = {
     "ChangelogMode": "firesteel.table.changelog_mode",
+    "CompiledPlan": "firesteel.table.compiled_plan",
     "EnvironmentSettings": "firesteel.table.environment_settings",
     "ExplainDetail": "firesteel.table.explain_detail",
     "Expression": "firesteel.table.expression",
@@ -64,6 +69,7 @@ _MODULES = {
     "GroupedTable": "firesteel.table.table",
     "ModelDescriptor": "firesteel.table.model_descriptor",
     "OverWindowedTable": "firesteel.table.table",
+    "PlanReference": "firesteel.table.plan_reference",
     "ResultKind": "firesteel.table.result_kind",
     "Row": "firesteel.common.types",
     "RowKind": "firesteel.common.types",

@@ -26,15 +26,18 @@ from firesteel.table.environment.results.spark import from_dataframe
 from firesteel.table.environment.statement_set import StatementSet
 from firesteel.table.environment.statements import alter, changes, describe, modules, options, procedures  # noqa: F401 - they register their statements
 from firesteel.table.environment.statements.catalogs import failing_with, make_catalog
+from firesteel.table.environment.statements.compiled_plan import CompiledPlan, load_plan
 from firesteel.table.environment.statements.ddl import create_table
 from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.environment.statements.explain import explain_statement
+from firesteel.table.environment.statements.plans import compile_statement
 from firesteel.table.environment.table import Table
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.parser import parse_path, parse_statement
 from firesteel.table.parser.statements.dml import Query
 from firesteel.table.plan.nodes import TableScan
+from firesteel.table.plan_reference import PlanReference
 from firesteel.table.schema import Schema, UnresolvedPhysicalColumn
 from firesteel.table.table_config import TableConfig
 from firesteel.table.table_descriptor import TableDescriptor
@@ -81,6 +84,18 @@ class TableEnvironment(FunctionMethods, ModelMethods, ModuleMethods):
     def explain_sql(self, stmt: str, *extra_details: ExplainDetail) -> str:
         """The plan of a query or an INSERT."""
         return explain_statement(parse_statement(stmt), self._session, extra_details)
+
+    def compile_plan_sql(self, stmt: str) -> CompiledPlan:
+        """The optimized plan of an INSERT or a statement set, which can be stored and executed later."""
+        return compile_statement(parse_statement(stmt), self._session)
+
+    def load_plan(self, plan_reference: PlanReference) -> CompiledPlan:
+        """A plan that was compiled before."""
+        return load_plan(self._session, plan_reference)
+
+    def execute_plan(self, plan_reference: PlanReference) -> TableResult:
+        """Executes a plan that was compiled before."""
+        return self.load_plan(plan_reference).execute()
 
     def create_statement_set(self) -> StatementSet:
         """A set of INSERT statements that run as one job."""

@@ -9,6 +9,7 @@ from firesteel.table.environment.planning.inserts import bind_insert, sink_of
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import add_inserts, execute_inserts
 from firesteel.table.environment.results.result import TableResult
+from firesteel.table.environment.statements.compiled_plan import CompiledPlan, compile_plan
 from firesteel.table.environment.statements.explain import explain_plans
 from firesteel.table.environment.table_pipeline import TablePipeline
 from firesteel.table.parser import parse_statement
@@ -63,6 +64,10 @@ class StatementSet:
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         """Prints the plans."""
         print(self.explain(*extra_details))  # noqa: T201
+
+    def compile_plan(self) -> CompiledPlan:
+        """The optimized plan of all inserts, which can be stored and executed later; the set is empty then."""
+        return compile_plan(self._session, self._taken())
 
     def execute(self) -> TableResult:
         """Runs all inserts; the set is empty then."""

@@ -7,6 +7,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.planning.streams import is_anonymous
 from firesteel.table.environment.results.execution import execute_inserts
 from firesteel.table.environment.results.result import TableResult
+from firesteel.table.environment.statements.compiled_plan import CompiledPlan, compile_plan
 from firesteel.table.environment.statements.explain import explain_plans
 from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.plan.streaming import Sink
@@ -32,6 +33,10 @@ class TablePipeline:
     def print_explain(self, *extra_details: ExplainDetail) -> None:
         """Prints the plan."""
         print(self.explain(*extra_details))  # noqa: T201
+
+    def compile_plan(self) -> CompiledPlan:
+        """The optimized plan, which can be stored and executed later."""
+        return compile_plan(self._session, [self._sink])
 
     def get_sink_identifier(self) -> ObjectIdentifier | None:
         """The name of the table that is written to; None if a descriptor without a name declares it."""

@@ -16,6 +16,7 @@ from firesteel.table.bound.errors import Position, ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.connector.push_downs import PushDown
 from firesteel.table.connector.source import ScanTableSource
 from firesteel.types.logical import BigIntType, LogicalType, RowField, RowType
 
@@ -193,6 +194,8 @@ class TableScan(LogicalNode):
     source: ScanTableSource | None = None
     """What reads the rows; its produced type is that of the scan."""
     primary_key: tuple[int, ...] = ()
+    pushed: tuple[PushDown, ...] = field(default=(), compare=False)
+    """How the source came from that of the table."""
 
     @property
     def row_type(self) -> RowType:

@@ -15,7 +15,7 @@ from firesteel.table.connector.watermark_options import WatermarkParams
 from firesteel.table.plan.nodes import ChangeKeeping, Keys, LogicalNode, Projection, SingleInput, SortKey
 from firesteel.types.logical import RowType
 
-__all__ = ["Calc", "FinalRows", "NamedQuery", "Sink", "WatermarkAssigner", "inputs_of", "uid_below"]
+__all__ = ["Calc", "FinalRows", "NamedQuery", "Sink", "SinkAbilities", "WatermarkAssigner", "inputs_of", "uid_below"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,17 @@ class WatermarkAssigner(ChangeKeeping):
 
 
 @dataclass(frozen=True)
+class SinkAbilities:
+    """How the sink of an INSERT came from that of its table."""
+
+    options: tuple[tuple[str, str], ...] = ()
+    """Options of a hint."""
+    overwrite: bool = False
+    partition: tuple[tuple[str, str], ...] = ()
+    """The static partition."""
+
+
+@dataclass(frozen=True)
 class Sink(SingleInput):
     """Rows that are written to a table."""
 
@@ -66,6 +77,7 @@ class Sink(SingleInput):
     primary_key: tuple[int, ...] = ()
     on_conflict: str | None = None
     """What becomes of rows with the same primary key but other keys: ERROR, NOTHING or DEDUPLICATE."""
+    abilities: SinkAbilities = field(default=SinkAbilities(), compare=False)
     place: Position | None = field(default=None, compare=False, repr=False, kw_only=True)
     """Where the text names the table."""
 

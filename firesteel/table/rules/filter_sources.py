@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 from firesteel.table.bound.nodes import Call, Case, Expression, InputRef, Literal, walk
 from firesteel.table.bound.session import Session
+from firesteel.table.connector.push_downs import PushedFilters
 from firesteel.table.evaluation.folding import fold
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.rewriting import inlined, transform
@@ -90,7 +91,9 @@ def _push_to_source(node: TableScan, conditions: Sequence[Expression]) -> _Pushe
             match condition.arguments:
                 case (InputRef() as column, Literal() as value) | (Literal() as value, InputRef() as column):
                     constants[column.index] = Literal(column.type, value.value)
-    return _Pushed(replace(node, source=source), is_left, constants)
+    remaining = tuple(condition for condition, left in zip(conditions, is_left, strict=True) if left)
+    pushed = (*node.pushed, PushedFilters(tuple(conditions), remaining))
+    return _Pushed(replace(node, source=source, pushed=pushed), is_left, constants)
 
 
 def _push_through(node: Calc, conditions: Sequence[Expression]) -> _Pushed | None:

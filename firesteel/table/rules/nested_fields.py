@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from firesteel.table.bound.nodes import Expression, FieldAccess, InputRef
+from firesteel.table.connector.push_downs import PushedNestedProjection
 from firesteel.table.plan.nodes import LogicalNode, TableScan, unique_names
 from firesteel.table.plan.rewriting import transform
 from firesteel.table.plan.streaming import Calc, WatermarkAssigner
@@ -97,7 +98,8 @@ def _flatten_scan(node: TableScan, paths: Sequence[Path]) -> _Flattened | None:
         return None
     key = [(column,) for column in node.primary_key]
     places = tuple(paths.index(path) for path in key) if all(path in paths for path in key) else ()
-    scan = replace(node, type=source.produced_type, source=source, primary_key=places)
+    pushed = (*node.pushed, PushedNestedProjection(tuple(paths), row_type))
+    scan = replace(node, type=source.produced_type, source=source, primary_key=places, pushed=pushed)
     return _Flattened(scan, tuple(paths))
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from firesteel.table.connector.push_downs import PushedProjection
 from firesteel.table.plan.nodes import Aggregate, Join, JoinKind, LogicalNode, SetKind, SetOperation, Sort, TableScan
 from firesteel.table.plan.replicate import Expand
 from firesteel.table.plan.rewriting import moved_inputs
@@ -88,7 +89,8 @@ def _scan(node: TableScan, needed: frozenset[int]) -> Pruned:
     places = {old: new for new, old in enumerate(kept)}
     has_key = all(column in places for column in node.primary_key)
     key = tuple(places[column] for column in node.primary_key) if has_key else ()
-    return replace(node, type=source.produced_type, source=source, primary_key=key), places
+    pushed = (*node.pushed, PushedProjection(tuple(kept)))
+    return replace(node, type=source.produced_type, source=source, primary_key=key, pushed=pushed), places
 
 
 @prunes(Calc)

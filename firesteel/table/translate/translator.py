@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from firesteel.config.configuration import Configuration
@@ -57,6 +57,7 @@ class Translator:
         roots: Sequence[LogicalNode],
         configuration: Configuration | None = None,
         session: Session | None = None,
+        uids: Mapping[LogicalNode, Sequence[tuple[str, str]]] | None = None,
     ) -> None:
         self.environment = environment
         self.configuration = configuration or Configuration()
@@ -69,6 +70,11 @@ class Translator:
         self._done: dict[LogicalNode, Any] = {}
         self._query_uid: str | None = None
         """The UID hint of the query whose operators are made."""
+        self._node: LogicalNode | None = None
+        """The node whose operators are made."""
+        self._known_uids = {node: list(known) for node, known in (uids or {}).items()}
+        self.uids: dict[LogicalNode, list[tuple[str, str]]] = {}
+        """For each node the names and uids of its operators, in the order in which they were made."""
         self.has_keys = False
         """Whether rows are exchanged by key."""
 
@@ -78,9 +84,10 @@ class Translator:
             function = _TRANSLATIONS.get(type(node))
             if function is None:
                 raise ValidationError(f"{type(node).__name__} is not supported in streaming queries yet.")
-            around, self._query_uid = self._query_uid, self._uid_within(node)
+            around = self._query_uid, self._node
+            self._query_uid, self._node = self._uid_within(node), node
             self._done[node] = stream = function(node, self)
-            self._query_uid = around
+            self._query_uid, self._node = around
             self._describe(node, stream)
         return self._done[node]
 
@@ -93,16 +100,27 @@ class Translator:
         """Gives an operator the uid by which savepoints know it; ``node`` is what it computes.
 
         Without a UID hint the uid depends on what the node computes, so state is never restored into an operator that
-        computes something else. With a hint it depends on the types of columns and the functions only.
+        computes something else. With a hint it depends on the types of columns and the functions only. A compiled plan
+        has the uids that its operators had when it was compiled.
         """
         if operator.uid is not None or isinstance(operator, PartitionTransformation):
             return
         name = _ANONYMOUS.sub(r"\1", name)  # the number depends on what else the process has done
+        operator.uid = self._known_uid(name) or self._new_uid(name, node)
+        if self._node is not None:
+            self.uids.setdefault(self._node, []).append((name, operator.uid))
+
+    def _known_uid(self, name: str) -> str | None:
+        known = self._known_uids.get(self._node, []) if self._node is not None else []
+        place = next((index for index, (other, _) in enumerate(known) if other == name), None)
+        return None if place is None else known.pop(place)[1]
+
+    def _new_uid(self, name: str, node: LogicalNode | None) -> str:
         uid = f"{name}-{'' if node is None else signature_of(node, is_named=self._query_uid is not None)}"
         if self._query_uid is not None:
             uid = f"{self._query_uid}/{uid}"
         self.environment._query_operators[uid] += 1
-        operator.uid = f"{uid}-{self.environment._query_operators[uid]}"
+        return f"{uid}-{self.environment._query_operators[uid]}"
 
     @staticmethod
     def _describe(node: LogicalNode, stream: Any) -> None:

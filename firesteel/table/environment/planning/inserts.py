@@ -24,11 +24,11 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.parser.statements.dml import Insert
 from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode, Project
-from firesteel.table.plan.streaming import Sink
+from firesteel.table.plan.streaming import Sink, SinkAbilities
 from firesteel.table.plan.time_attributes import regular
 from firesteel.types.logical import LogicalType, RowType
 
-__all__ = ["bind_insert", "cast_to_columns", "find_sink_table", "sink_for", "sink_of"]
+__all__ = ["bind_insert", "cast_to_columns", "find_sink_table", "sink_for", "sink_of", "sink_with"]
 
 
 def bind_insert(session: TableSession, insert: Insert) -> Sink:
@@ -86,18 +86,9 @@ def sink_of(
     name = found.identifier.as_summary_string()
     schema = session.resolved_schema(found.table)
     columns = [column for column in schema.columns if column.is_persisted()]
-    sink = sink_for(session, found, {**found.table.options, **(hints or {})})
-    metadata = {column.name: _metadata_key(column) for column in columns if not column.is_physical()}
-    if metadata:
-        sink = _with_metadata(sink, metadata, name)
-    if partition:
-        sink = _changed(sink.with_partition(dict(partition)), f"Table '{name}' cannot be written by partition.")
-    if overwrite:
-        sink = _changed(
-            sink.with_overwrite(),
-            f"INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{name}' implements the "
-            "SupportsOverwrite interface.",
-        )
+    metadata = _metadata_of(columns)
+    abilities = SinkAbilities(tuple((hints or {}).items()), overwrite, tuple((partition or {}).items()))
+    sink = sink_with(session, found, abilities)
     plan = cast_to_columns(plan, columns, name)
     if metadata:
         plan = _as_metadata(plan, metadata, sink.writable_metadata)
@@ -107,7 +98,32 @@ def sink_of(
         plan = ConstraintEnforcer(plan, not_null, policy == "DROP")
     key = schema.primary_key
     names = [column.name for column in columns]
-    return Sink(plan, found.identifier, sink, tuple(names.index(name) for name in key.columns) if key else ())
+    places = tuple(names.index(name) for name in key.columns) if key else ()
+    return Sink(plan, found.identifier, sink, places, abilities=abilities)
+
+
+def sink_with(session: TableSession, found: FoundTable, abilities: SinkAbilities) -> DynamicTableSink:
+    """The sink of a table for an INSERT."""
+    name = found.identifier.as_summary_string()
+    columns = [column for column in session.resolved_schema(found.table).columns if column.is_persisted()]
+    sink = sink_for(session, found, {**found.table.options, **dict(abilities.options)})
+    metadata = _metadata_of(columns)
+    if metadata:
+        sink = _with_metadata(sink, metadata, name)
+    if abilities.partition:
+        partition = dict(abilities.partition)
+        sink = _changed(sink.with_partition(partition), f"Table '{name}' cannot be written by partition.")
+    if abilities.overwrite:
+        sink = _changed(
+            sink.with_overwrite(),
+            f"INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{name}' implements the "
+            "SupportsOverwrite interface.",
+        )
+    return sink
+
+
+def _metadata_of(columns: Sequence[Column]) -> dict[str, str]:
+    return {column.name: _metadata_key(column) for column in columns if not column.is_physical()}
 
 
 def sink_for(session: TableSession, found: FoundTable, options: Mapping[str, str]) -> DynamicTableSink:

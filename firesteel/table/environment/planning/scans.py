@@ -33,7 +33,7 @@ class ScanBuilder:
     def build(self, found: FoundTable, schema: ResolvedSchema, hints: Mapping[str, str]) -> LogicalNode:
         """The plan of a table, with the options of a hint."""
         options = {**found.table.options, **hints}
-        source = self._source(found, schema, options)
+        source = self.source(found, schema, options)
         key = schema.primary_key
         physical = [column.name for column in schema.columns if column.is_physical()]
         places = tuple(physical.index(name) for name in key.columns) if key else ()
@@ -43,7 +43,8 @@ class ScanBuilder:
         params = watermark_params(options)
         return replace(node, params=replace(params, on_event=params.on_event and source.emits_watermarks_periodically))
 
-    def _source(self, found: FoundTable, schema: ResolvedSchema, options: Mapping[str, str]) -> ScanTableSource:
+    def source(self, found: FoundTable, schema: ResolvedSchema, options: Mapping[str, str]) -> ScanTableSource:
+        """The source of a table, with the metadata that its columns have."""
         name = found.identifier.as_summary_string()
         context = factory_context(found, schema, options, self._configuration, self._is_streaming)
         try:

@@ -41,6 +41,8 @@ __all__ = [
     "dataframe_of",
     "execute_inserts",
     "execute_query",
+    "execute_translated",
+    "job_environment",
     "job_plan",
     "optimizer_options",
     "schema_of",
@@ -94,8 +96,13 @@ def collecting(plan: LogicalNode) -> Sink:
 def execute_inserts(session: TableSession, sinks: Sequence[Sink]) -> TableResult:
     """Runs plans that write to tables, as one job."""
     bound = sinks if session.is_streaming else [_of_bounded(session, sink) for sink in sinks]
-    translator = translator_of(session, roots := _optimized(bound, session))
-    written = [translator.translate(root) for root in roots]
+    roots = [root for root in _optimized(bound, session) if isinstance(root, Sink)]
+    return execute_translated(session, roots, translator_of(session, roots))
+
+
+def execute_translated(session: TableSession, sinks: Sequence[Sink], translator: Translator) -> TableResult:
+    """Runs optimized plans that write to tables, as one job."""
+    written = [translator.translate(sink) for sink in sinks]
     _choose_runtime_mode(session, translator)
     if translator.has_keys:
         for sink, stream in zip(sinks, written, strict=True):
@@ -198,10 +205,10 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 def translator_of(session: TableSession, roots: Sequence[LogicalNode]) -> Translator:
     """The translator of the plans of one job."""
-    return Translator(_job_environment(session), roots, session.configuration, session.expression_session())
+    return Translator(job_environment(session), roots, session.configuration, session.expression_session())
 
 
-def _job_environment(session: TableSession) -> StreamExecutionEnvironment:
+def job_environment(session: TableSession) -> StreamExecutionEnvironment:
     """An environment for one job, so that operators of the program do not become part of it."""
     environment: Any = session.environment._create_scratch()
     environment._executor = session.environment._executor

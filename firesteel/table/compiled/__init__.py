@@ -1,0 +1,1 @@
+"""Compiled plans: optimized plans as JSON, which later versions read."""
