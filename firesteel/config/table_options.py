@@ -1,4 +1,4 @@
-"""The configuration options of tables and SQL."""
+"""The configuration options of tables, SQL and the SQL shell."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = [
     "ASYNC_ML_PREDICT_TIMEOUT",
     "CATALOG_STORE_FILE_PATH",
     "CATALOG_STORE_KIND",
+    "COLOR_SCHEMA",
     "DISTINCT_AGG_SPLIT_BUCKET_NUM",
     "DISTINCT_AGG_SPLIT_ENABLED",
     "DML_SYNC",
@@ -25,14 +26,19 @@ __all__ = [
     "LATE_FIRE_ENABLED",
     "LOCAL_TIME_ZONE",
     "MAX_COLUMN_WIDTH",
+    "MAX_TABLE_RESULT_ROWS",
     "MINI_BATCH_ENABLED",
     "NOT_NULL_ENFORCER",
     "PLAN_COMPILE_CATALOG_OBJECTS",
     "PLAN_FORCE_RECOMPILE",
     "PLAN_RESTORE_CATALOG_OBJECTS",
+    "PRINT_TIME_COST",
     "REQUIRE_ON_CONFLICT",
+    "RESULT_MODE",
+    "SHOW_LINE_NUMBERS",
     "SOURCE_IDLE_TIMEOUT",
     "UPSERT_MATERIALIZE",
+    "VERBOSE",
 ]
 
 _key = ConfigOptions.key
@@ -248,4 +254,47 @@ UPSERT_MATERIALIZE = (
         "Whether rows with the same primary key of a sink are kept apart before it, in state. AUTO: if no key of the "
         "query's rows is part of the primary key, unless they are insertions with ON CONFLICT DO DEDUPLICATE."
     )
+)
+RESULT_MODE = (
+    _key("sql-client.execution.result-mode")
+    .choice_type("TABLE", "CHANGELOG", "TABLEAU")
+    .default_value("TABLE")
+    .with_description(
+        "How the shell shows results of queries. TABLE: on the whole screen, with the rows as they are now; "
+        "CHANGELOG: on the whole screen, with the changes; TABLEAU: printed below the statement. Scripts are always "
+        "printed."
+    )
+)
+MAX_TABLE_RESULT_ROWS = (
+    _key("sql-client.execution.max-table-result.rows")
+    .int_type()
+    .default_value(1_000_000)
+    .with_description("Rows that the result mode TABLE keeps; beyond them it forgets the oldest.")
+)
+VERBOSE = (
+    _key("sql-client.verbose")
+    .boolean_type()
+    .default_value(False)
+    .with_description("Whether the shell prints the stack trace of an error, and EXPLAIN all its parts.")
+)
+PRINT_TIME_COST = (
+    _key("sql-client.display.print-time-cost")
+    .boolean_type()
+    .default_value(True)
+    .with_description("Whether the shell prints how long a query took.")
+)
+COLOR_SCHEMA = (
+    _key("sql-client.display.color-schema")
+    .choice_type("DEFAULT", "DARK", "LIGHT", "CHESTER", "VS2010", "SOLARIZED", "OBSIDIAN", "GESHI", "NONE")
+    .default_value("DEFAULT")
+    .with_description(
+        "Colors of statements in the shell. DEFAULT: those of the terminal; NONE: no colors. In Flink DEFAULT has no "
+        "colors, and there is no NONE."
+    )
+)
+SHOW_LINE_NUMBERS = (
+    _key("sql-client.display.show-line-numbers")
+    .boolean_type()
+    .default_value(False)
+    .with_description("Whether the shell numbers the lines of a statement that has several.")
 )

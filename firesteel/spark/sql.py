@@ -15,7 +15,7 @@ from firesteel.spark.dataframes.errors import passing_on_complaints
 from firesteel.spark.session.liveness import spark_lives
 from firesteel.spark.session.session import get_spark_context
 
-__all__ = ["SETTINGS", "active_session", "collect", "get_session", "query"]
+__all__ = ["SETTINGS", "active_session", "cancel", "collect", "get_session", "progress", "query"]
 
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",
@@ -69,7 +69,32 @@ def query(session: SparkSession, text: str, views: Mapping[str, Callable[[SparkS
                 session.catalog.dropTempView(name)
 
 
-def collect(dataframe: DataFrame) -> Any:
-    """The rows as a table of Arrow."""
+def collect(dataframe: DataFrame, tag: str) -> Any:
+    """The rows as a table of Arrow. The Spark jobs that compute them have a tag."""
+    context = dataframe.sparkSession.sparkContext
     with _settings(dataframe.sparkSession), passing_on_complaints("The query failed"):
-        return dataframe.toArrow()
+        context.addJobTag(tag)
+        try:
+            return dataframe.toArrow()
+        finally:
+            context.removeJobTag(tag)
+
+
+def cancel(tag: str) -> None:
+    """Cancels the Spark jobs that have a tag."""
+    context = SparkContext._active_spark_context
+    if context is not None and spark_lives(context):
+        context.cancelJobsWithTag(tag)
+
+
+def progress(tag: str) -> tuple[int, int] | None:
+    """How many tasks of the running stages with a tag have ended, of how many; None if none runs."""
+    context = SparkContext._active_spark_context
+    if context is None or not spark_lives(context):
+        return None
+    tracker = context.statusTracker()
+    jobs = [
+        job for number in context._jsc.sc().statusTracker().getJobIdsForTag(tag) if (job := tracker.getJobInfo(number))
+    ]
+    found = [stage for job in jobs for number in job.stageIds if (stage := tracker.getStageInfo(number))]
+    return (sum(stage.numCompletedTasks for stage in found), sum(stage.numTasks for stage in found)) if found else None

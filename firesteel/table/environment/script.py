@@ -1,95 +1,75 @@
-"""Scripts: statements one after the other, with results as Flink's client prints them."""
+"""Statements of a session that come as text, such as those of a script or a shell."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from firesteel.common.errors import FiresteelError
 from firesteel.table.bound.errors import Position, ValidationError
 from firesteel.table.environment.environment import TableEnvironment
 from firesteel.table.environment.planning.inserts import bind_insert
 from firesteel.table.environment.results.execution import execute_inserts
-from firesteel.table.environment.results.result import TableResult
+from firesteel.table.environment.results.result import TableResult, ok
 from firesteel.table.environment.statements.dispatch import execute_statement
-from firesteel.table.parser import SqlParserException, parse_statement, split_script
+from firesteel.table.parser import SqlParserException, parse_statement
 from firesteel.table.parser.statements.base import Source, Statement
 from firesteel.table.parser.statements.dml import BeginStatementSet, EndStatementSet, Insert
-from firesteel.table.result_kind import ResultKind
 
-__all__ = ["ScriptError", "run_script"]
+__all__ = ["ScriptError", "ScriptSession"]
 
 
 class ScriptError(FiresteelError):
-    """A statement of a script that failed; the message has its place."""
+    """A statement that failed; the message has its place."""
 
 
-def run_script(environment: TableEnvironment, sql: str, write: Callable[[str], object]) -> None:
-    """Executes the statements of a text in order, until one fails.
+class ScriptSession:
+    """Executes statements one after the other; those between BEGIN STATEMENT SET and END run as one job."""
 
-    An INSERT is waited for, as with ``table.dml-sync`` in Flink's client. Statements between BEGIN STATEMENT SET and
-    END run as one job.
-    """
-    _Script(environment, sql, write).run()
-
-
-class _Script:
-    def __init__(self, environment: TableEnvironment, sql: str, write: Callable[[str], object]) -> None:
-        self._environment = environment
+    def __init__(self, environment: TableEnvironment) -> None:
+        self.environment = environment
         self._session = environment._session
-        self._sql = sql
-        self._write = write
         self._set: list[Insert] | None = None
 
-    def run(self) -> None:
+    @property
+    def in_statement_set(self) -> bool:
+        """Whether a statement set has begun and not ended."""
+        return self._set is not None
+
+    def execute(self, source: Source) -> TableResult:
+        """Executes a statement of a text. Errors that have no place of their own have that of the statement."""
         try:
-            sources = list(split_script(self._sql))
+            return self._execute(_parsed(source))
         except SqlParserException as error:
             raise ScriptError(str(error)) from error
-        for source in sources:
-            try:
-                self._execute(_parsed(source))
-            except SqlParserException as error:
-                raise ScriptError(str(error)) from error
-            except ValidationError as error:
-                raise ScriptError(_located(error, source), hint=error.hint) from error
-        if self._set is not None:
-            raise ScriptError("The statement set has no END.", hint="Write END; after its last INSERT.")
+        except ValidationError as error:
+            raise ScriptError(_located(error, source), hint=error.hint) from error
 
-    def _execute(self, statement: Statement) -> None:
+    def leave_statement_set(self) -> None:
+        """Forgets a statement set that has begun."""
+        self._set = None
+
+    def _execute(self, statement: Statement) -> TableResult:
         match statement:
             case BeginStatementSet():
                 if self._set is not None:
                     raise ValidationError("A statement set cannot begin within another one.")
                 self._set = []
-                self._write("[INFO] Begin a statement set.\n")
+                return ok()
             case EndStatementSet():
                 if self._set is None:
                     raise ValidationError("There is no statement set to end.", hint="BEGIN STATEMENT SET; begins one.")
                 inserts, self._set = self._set, None
                 if not inserts:
                     raise ValidationError("NO statement in the statement set.")
-                self._show(execute_inserts(self._session, [bind_insert(self._session, each) for each in inserts]))
+                return execute_inserts(self._session, [bind_insert(self._session, each) for each in inserts])
             case Insert() if self._set is not None:
                 bind_insert(self._session, statement)
                 self._set.append(statement)
-                self._write("[INFO] Add SQL update statement to the statement set.\n")
+                return ok()
             case _ if self._set is not None:
                 raise ValidationError("Only INSERT statements are allowed in a statement set.")
             case _:
-                self._show(execute_statement(statement, self._session))
-
-    def _show(self, result: TableResult) -> None:
-        client = result.get_job_client()
-        names = result.get_resolved_schema().get_column_names()
-        if result.get_result_kind() is ResultKind.SUCCESS:
-            self._write("[INFO] Execute statement succeeded.\n")
-        elif client is not None and result.is_insert:
-            self._write(f"[INFO] Submitting SQL update statement to the cluster...\nJob ID: {client.get_job_id()}\n")
-            result.wait()
-            self._write(f"[INFO] Complete execution of the SQL update statement: {', '.join(names)}\n")
-        else:
-            result.print()
+                return execute_statement(statement, self._session)
 
 
 def _parsed(source: Source) -> Statement:
@@ -101,6 +81,8 @@ def _parsed(source: Source) -> Statement:
 def _located(error: ValidationError, source: Source) -> str:
     """The message, with the line and a caret; without a place of its own, that of the statement."""
     if error.position is None:
+        if source.sql.strip().rstrip(";").rstrip() == source.text:
+            return error.reason  # there is no other statement
         return f"{error.reason} (statement at line {source.line}, column {source.column})"
     return f"{error}\n{_excerpt(source.sql, error.position)}".replace(f"\nHint: {error.hint}", "")
 

@@ -28,6 +28,7 @@ from firesteel.table.catalog.objects import CatalogBaseTable, CatalogFunction, T
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.model import BoundModel
 from firesteel.table.environment.planning.catalog_stores import catalog_store
+from firesteel.table.environment.planning.jobs import JobDirectory, StartedJobs
 from firesteel.table.environment.planning.models import bound_model
 from firesteel.table.environment.planning.scans import ScanBuilder
 from firesteel.table.environment.planning.user_functions import FunctionLookup
@@ -67,6 +68,9 @@ class TableSession:
         """Tables of descriptors, which no catalog lists."""
         self.find_function = FunctionLookup(self)
         self.modules = ModuleManager()
+        self.started_jobs = StartedJobs()
+        self.jobs: JobDirectory = self.started_jobs
+        """The jobs of SHOW JOBS and STOP JOB: those that this session started, unless it is given others."""
         self._expanding: list[str] = []
 
     @property

@@ -18,7 +18,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.planning.streams import anonymous
 from firesteel.table.environment.results.final_rows import FinalRows
 from firesteel.table.environment.results.result import PrintStyle, ResultRows, TableResult
-from firesteel.table.environment.results.spark import from_dataframe, plan_for_spark
+from firesteel.table.environment.results.spark import SparkRows, from_dataframe, plan_for_spark
 from firesteel.table.plan.constraints import ConstraintEnforcer
 from firesteel.table.plan.nodes import LogicalNode, TableScan
 from firesteel.table.plan.streaming import FinalRows as FinalRowsNode
@@ -68,6 +68,7 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
         _choose_runtime_mode(session, translator)
         collected = stream.execute_and_collect(_job_name(session, "collect"))
         client = collected._job_client
+        session.started_jobs.add(client, _job_name(session, "collect"))
         results = CollectedColumns(collected)
         is_final = session.is_streaming or translator.traits(root.inputs()[0]).mode.is_insert_only
         rows = ResultRows(results if is_final else FinalRows(results, plan.row_type))
@@ -83,7 +84,7 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
 
 def _on_spark(session: TableSession, plan: LogicalNode) -> tuple[None, ResultRows | None]:
     try:
-        return None, ResultRows(plan_for_spark(session, plan).batches())
+        return None, ResultRows(SparkRows(plan_for_spark(session, plan)))
     except UnsupportedInSparkError:
         return None, None
 
@@ -109,7 +110,9 @@ def execute_translated(session: TableSession, sinks: Sequence[Sink], translator:
             if sink.sink.overwrites:  # one subtask commits all
                 stream.set_parallelism(1)
     tables = [_table_of(sink) for sink in sinks]
-    client = translator.environment.execute_async(_job_name(session, f"insert-into_{','.join(tables)}"))
+    name = _job_name(session, f"insert-into_{','.join(tables)}")
+    client = translator.environment.execute_async(name)
+    session.started_jobs.add(client, name)
     names = _numbered(tables)
     schema = ResolvedSchema.physical(names, [BigIntType() for _ in names])
     batch = batch_of([[-1] * len(names)], schema.to_physical_row_data_type())

@@ -80,6 +80,11 @@ class ResultRows:
         if close is not None:
             close()
 
+    def progress(self) -> tuple[int, int] | None:
+        """How many tasks have ended, of how many; None if that is not known."""
+        progress: Callable[[], tuple[int, int] | None] | None = getattr(self._source, "progress", None)
+        return None if progress is None else progress()
+
 
 class CloseableIterator:
     """Iterates over the rows of a result; closing it early cancels the job behind it."""
@@ -189,6 +194,27 @@ class TableResult:
     def collect(self) -> CloseableIterator:
         """The rows with their kinds; the iterator of a query that has not ended has to be closed."""
         return CloseableIterator(self._rows)
+
+    def texts(self, null: str = "<NULL>") -> Iterator[list[tuple[str, Sequence[str]]]]:
+        """The rows in batches: the kind of each, such as ``+I``, and its values as text. Not in Flink."""
+        row_type = self._schema.to_source_row_data_type()
+        for batch in self._rows:
+            kinds = [0] * len(batch) if batch.kinds is None else batch.kinds.tolist()
+            rows = zip(*texts_of(batch, row_type, self._session, null), strict=True)
+            yield [(str(_KINDS[kind]), row) for kind, row in zip(kinds, rows, strict=True)]
+
+    def cancel(self) -> None:
+        """Ends the job behind the rows, from any thread; whoever reads them finds their end. Not in Flink."""
+        self._rows.close()
+
+    def progress(self) -> tuple[int, int] | None:
+        """How many tasks of a batch query have ended, of how many; None if that is not known. Not in Flink."""
+        return self._rows.progress()
+
+    @property
+    def style(self) -> PrintStyle:
+        """How the rows are printed."""
+        return self._style
 
     def print(self) -> None:
         """Prints the rows as Flink's client does; Ctrl-C cancels the job."""

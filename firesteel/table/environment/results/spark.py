@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,7 @@ from firesteel.types.logical import (
     TimestampType,
 )
 
-__all__ = ["DataFrameSource", "SparkPlan", "from_dataframe", "plan_for_spark", "through_a_job"]
+__all__ = ["DataFrameSource", "SparkPlan", "SparkRows", "from_dataframe", "plan_for_spark", "through_a_job"]
 
 _SPARK_SQL = "firesteel.spark.sql"
 _MAX_PRECISION = 6
@@ -127,11 +128,11 @@ class SparkPlan:
         ]
         return dataframe.toDF(*places).selectExpr(*columns)
 
-    def batches(self) -> Iterator[ColumnBatch]:
-        """Runs the query; its rows in batches."""
+    def batches(self, tag: str) -> Iterator[ColumnBatch]:
+        """Runs the query; its rows in batches. Its Spark jobs have a tag."""
         dataframe = self.dataframe()
         try:
-            table = importlib.import_module(_SPARK_SQL).collect(dataframe)
+            table = importlib.import_module(_SPARK_SQL).collect(dataframe, tag)
         except FiresteelError as error:
             failed = parsed_failure(error.message)
             if failed is None:
@@ -150,6 +151,26 @@ class SparkPlan:
             return found if tuple(found.columns) == names else found.toDF(*names)
 
         return create
+
+
+class SparkRows:
+    """The rows of a query on Spark. The query runs when they are read, and closing them from another thread ends it."""
+
+    def __init__(self, plan: SparkPlan) -> None:
+        self._plan = plan
+        self._tag = f"firesteel-{uuid.uuid4().hex}"
+
+    def __iter__(self) -> Iterator[ColumnBatch]:
+        return self._plan.batches(self._tag)
+
+    def close(self) -> None:
+        """Cancels the Spark jobs of the query."""
+        importlib.import_module(_SPARK_SQL).cancel(self._tag)
+
+    def progress(self) -> tuple[int, int] | None:
+        """How many tasks of the stages that run have ended, of how many."""
+        found: tuple[int, int] | None = importlib.import_module(_SPARK_SQL).progress(self._tag)
+        return found
 
 
 def through_a_job(session: TableSession, source: ScanTableSource) -> Any:

@@ -14,7 +14,7 @@ from firesteel.types import logical as t
 from firesteel.types.internal import from_column
 from firesteel.types.logical import LogicalType, RowType
 
-__all__ = ["TableauPrinter", "display_width", "texts_of"]
+__all__ = ["TableauPrinter", "border_of", "column_width", "display_width", "line_of", "texts_of"]
 
 _NULL = "<NULL>"
 _KIND_COLUMN = "op"
@@ -64,15 +64,16 @@ class TableauPrinter:
             rows = iter(held)
             widths = [max(map(display_width, column)) for column in zip(names, *held, strict=True)]
         else:
-            widths = [self._width(part.name, part.type) for part in self._row_type.fields]
+            fields = self._row_type.fields
+            widths = [column_width(part.name, part.type, self._max_width, self._null) for part in fields]
         if self._with_kind:
             names, widths = [_KIND_COLUMN, *names], [len(_KIND_COLUMN), *widths]
-        border = "+" + "".join("-" * (width + 2) + "+" for width in widths)
+        border = border_of(widths)
         count = 0
         for row in rows:
             if not count:
-                write(f"{border}\n{_line(names, widths)}\n{border}\n")
-            write(f"{_line(row, widths)}\n")
+                write(f"{border}\n{line_of(names, widths)}\n{border}\n")
+            write(f"{line_of(row, widths)}\n")
             count += 1
         if not count:
             write("Empty set\n")
@@ -87,16 +88,23 @@ class TableauPrinter:
                 columns = [[_KINDS[kind] for kind in kinds], *columns]
             yield from zip(*columns, strict=True)
 
-    def _width(self, name: str, type_: LogicalType) -> int:
-        width = _DIGITS.get(type(type_), self._max_width)
-        match type_:
-            case t.DecimalType():
-                width = (type_.precision or 38) + 2
-            case t.TimeType():
-                width = 8 if type_.precision == 0 else 9 + type_.precision
-            case t.TimestampType() | t.LocalZonedTimestampType():
-                width = 19 if type_.precision == 0 else 20 + type_.precision
-        return max(width, len(self._null), display_width(name))
+
+def column_width(name: str, type_: LogicalType, max_width: int, null: str = _NULL) -> int:
+    """How wide the column of a name and a type is printed; a type without a longest value as wide as is allowed."""
+    width = _DIGITS.get(type(type_), max_width)
+    match type_:
+        case t.DecimalType():
+            width = (type_.precision or 38) + 2
+        case t.TimeType():
+            width = 8 if type_.precision == 0 else 9 + type_.precision
+        case t.TimestampType() | t.LocalZonedTimestampType():
+            width = 19 if type_.precision == 0 else 20 + type_.precision
+    return max(width, len(null), display_width(name))
+
+
+def border_of(widths: Sequence[int]) -> str:
+    """The line between the rows of a table."""
+    return "+" + "".join("-" * (width + 2) + "+" for width in widths)
 
 
 def texts_of(batch: ColumnBatch, row_type: RowType, session: Session, null: str) -> list[list[str]]:
@@ -109,7 +117,8 @@ def texts_of(batch: ColumnBatch, row_type: RowType, session: Session, null: str)
     return columns
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def line_of(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """A row of a table; values that are too wide are cut."""
     parts = (_cell(cell, width) for cell, width in zip(cells, widths, strict=True))
     return f"| {' | '.join(parts)} |"
 

@@ -16,6 +16,7 @@ from firesteel.table.environment.planning.user_functions import function_names
 from firesteel.table.environment.results.result import TableResult, ok, rows_of, strings
 from firesteel.table.environment.statements.describe import describe_table
 from firesteel.table.environment.statements.dispatch import execute_statement
+from firesteel.table.environment.statements.jobs import show_jobs
 from firesteel.table.environment.statements.models import show_create_model
 from firesteel.table.functions.registry import functions
 from firesteel.table.parser.statements import utility
@@ -54,6 +55,8 @@ def _show(statement: utility.Show, session: TableSession) -> TableResult:
                 [(entry.name(), entry.used()) for entry in session.modules.list_full_modules()],
             ),
         )
+    if statement.what == "JOBS":
+        return show_jobs(session)
     if statement.what not in _COLUMNS:
         raise ValidationError(f"SHOW {statement.what} is not supported yet.")
     names = _matching(_names(statement, session), statement.like)

@@ -1,0 +1,1 @@
+"""The line editor of the shell: completion, colors, and when a statement is complete."""

@@ -1,0 +1,1 @@
+"""What executes the statements of the shell: this process, a cluster, or a SQL gateway."""

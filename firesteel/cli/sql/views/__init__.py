@@ -1,0 +1,1 @@
+"""Results on the whole screen: models that become lines, and the terminal that shows them."""
