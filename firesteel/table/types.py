@@ -91,6 +91,14 @@ class Resolution:
     precision: int = -1
 
 
+class ListViewType(ArrayType):
+    """The type of a ListView in an accumulator."""
+
+
+class MapViewType(MapType):
+    """The type of a MapView in an accumulator."""
+
+
 class DataTypes:
     """Types of columns: ``DataTypes.ROW([DataTypes.FIELD("id", DataTypes.BIGINT())])``.
 
@@ -201,6 +209,16 @@ class DataTypes:
     def ARRAY(element_type: DataType, nullable: bool = True) -> ArrayType:  # noqa: N802
         """Arrays of a type."""
         return ArrayType(element_type, nullable=nullable)
+
+    @staticmethod
+    def LIST_VIEW(element_type: DataType) -> ListViewType:  # noqa: N802
+        """The type of a ListView in an accumulator."""
+        return ListViewType(element_type)
+
+    @staticmethod
+    def MAP_VIEW(key_type: DataType, value_type: DataType) -> MapViewType:  # noqa: N802
+        """The type of a MapView in an accumulator."""
+        return MapViewType(key_type, value_type)
 
     @staticmethod
     def MAP(key_type: DataType, value_type: DataType, nullable: bool = True) -> MapType:  # noqa: N802

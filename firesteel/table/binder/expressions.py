@@ -17,6 +17,7 @@ from firesteel.table.bound.errors import Position, ValidationError
 from firesteel.table.bound.nodes import Call, Cast, Expression, Literal
 from firesteel.table.bound.session import Session
 from firesteel.table.casts.rules import supports_cast
+from firesteel.table.functions.definition import FunctionKind
 from firesteel.table.functions.json_functions import is_json
 from firesteel.table.functions.registry import OPERATORS as OPERATOR_FUNCTIONS
 from firesteel.table.functions.registry import find_function, unknown_function
@@ -48,6 +49,13 @@ OPERATORS: dict[type[exp.Expression], str] = {
 
 _UNKNOWN_PREDICATES = ("CONTAINS", "EQUALS", "PRECEDES", "SUCCEEDS", "IMMEDIATELY PRECEDES", "IMMEDIATELY SUCCEEDS")
 """Predicates of periods that parse but do not exist; Flink has OVERLAPS only."""
+
+
+_PLACES = {
+    FunctionKind.AGGREGATE: "Call it in a SELECT with groups, or over a window.",
+    FunctionKind.TABLE: "Call it in FROM: LATERAL TABLE(f(x)) AS T(a, b), or in join_lateral or flat_map.",
+    FunctionKind.TABLE_AGGREGATE: "Call it in flat_aggregate.",
+}
 
 
 class ExpressionBinder:
@@ -169,6 +177,10 @@ class ExpressionBinder:
         name = node.function_name
         user = user_function(node, self._session)
         if user is not None:
+            if user.kind is not FunctionKind.SCALAR:
+                raise ValidationError(
+                    f"The {user.kind.value} function '{user.name}' cannot be called here.", hint=_PLACES[user.kind]
+                )
             return call(user.name, self._all(node.expressions), user=user)
         arguments = [part for part in node.expressions if not isinstance(part, exp.Var)]
         symbols = tuple(part.name.upper() for part in node.expressions if isinstance(part, exp.Var))
@@ -188,6 +200,14 @@ class ExpressionBinder:
             others = self._session.find_function.names() if self._session.find_function is not None else ()
             raise unknown_function(name, others)
         return call(name, bound, symbols)
+
+    def bind_table_call(self, node: nodes.Call) -> Expression:
+        """The call of a table function of the user; its type is an array of rows."""
+        try:
+            user = user_function(node, self._session)
+            return replace(call(user.name, self._all(node.expressions), user=user), place=self._position(node))
+        except ValidationError as error:
+            raise error.at(self._position(node)) from None
 
     def _plus(self, node: nodes.Plus) -> Expression:
         operands = self._all([node.this, node.expression])

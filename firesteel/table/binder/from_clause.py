@@ -17,6 +17,7 @@ from firesteel.table.binder.scope import ScopeColumn
 from firesteel.table.binder.table_functions.changelogs import CHANGELOG_FUNCTIONS, bind_changelog_function
 from firesteel.table.binder.table_functions.models import MODEL_FUNCTIONS, ResolveModel, bind_ml_predict, no_models
 from firesteel.table.binder.table_functions.windows import WINDOW_FUNCTIONS, bind_window_function
+from firesteel.table.binder.user_functions import is_table_call
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef, Literal, walk
 from firesteel.table.connector.lookups import LookupOptions
@@ -118,6 +119,8 @@ class FromClauseBinder:
             return self._named(self._table_function(node.this), node.args.get("alias"), None)
         if isinstance(node, exp.Unnest):
             return self._unnest(node, FromClause(ONE_ROW, QueryScope((), self._outer)), None)
+        if is_table_call(node):
+            return self._call(node, FromClause(ONE_ROW, QueryScope((), self._outer)), None)
         raise ValidationError(f"{_CLAUSES.get(type(node), type(node).__name__)} in FROM is not supported yet.")
 
     def _found(self, node: exp.Table, path: Sequence[str]) -> LogicalNode:
@@ -162,6 +165,8 @@ class FromClauseBinder:
     def _join(self, left: FromClause, join: exp.Join) -> FromClause:
         if isinstance(join.this, exp.Unnest):
             return self._unnest(join.this, left, join)
+        if is_table_call(join.this):
+            return self._call(join.this, left, join)
         is_lateral = isinstance(join.this, exp.Lateral) and not isinstance(join.this.this, nodes.TableFunction)
         right = self._lateral(join.this, left, join) if is_lateral else self._table(join.this, in_join=True)
         kind = JoinKind(join.side or "INNER")
@@ -219,7 +224,26 @@ class FromClauseBinder:
                 f"UNNEST takes an ARRAY, a MAP or a MULTISET, but '{collection}' is of type "
                 f"{collection.type.as_summary_string()}."
             )
-        alias = node.args.get("alias")
+        return self._elements(collection, elements, with_ordinality, node.args.get("alias"), left, join)
+
+    def _call(self, node: exp.Expression, left: FromClause, join: exp.Join | None) -> FromClause:
+        """The rows that a table function makes of each row of the tables before it."""
+        function = node.this if isinstance(node, exp.Lateral) else node
+        bound = self._create_binder(left.scope).bind_table_call(function.this)
+        elements = element_columns(bound.type, with_ordinality=False)
+        assert elements is not None
+        alias = node.args.get("alias") or function.args.get("alias")
+        return self._elements(bound, elements, False, alias, left, join)
+
+    def _elements(
+        self,
+        collection: Expression,
+        elements: RowType,
+        with_ordinality: bool,
+        alias: exp.TableAlias | None,
+        left: FromClause,
+        join: exp.Join | None,
+    ) -> FromClause:
         table, names = (None, []) if alias is None else (alias.name or None, [name.name for name in alias.columns])
         if names and len(names) != len(elements.fields):
             raise ValidationError(f"'{table}' has {len(elements.fields)} columns, but its alias names {len(names)}.")
@@ -227,7 +251,10 @@ class FromClauseBinder:
             elements = RowType.of(names, [part.type for part in elements.fields], nullable=False)
         keeps_rows = join is not None and join.side == "LEFT"
         if join is not None and join.side not in ("", "LEFT"):
-            raise ValidationError(f"A {join.side} JOIN with UNNEST is not supported.", hint="Write CROSS or LEFT JOIN.")
+            raise ValidationError(
+                f"A {join.side} JOIN with UNNEST or a table function is not supported.",
+                hint="Write CROSS or LEFT JOIN.",
+            )
         result = Unnest(left.node, collection, elements, with_ordinality, keeps_rows)
         added = result.row_type.fields[len(left.scope.columns) :]
         columns = [ScopeColumn(own.name, part.type, table) for own, part in zip(elements.fields, added, strict=True)]

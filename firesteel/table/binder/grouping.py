@@ -10,6 +10,7 @@ from sqlglot import exp
 from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.grouping_functions import grouping_call, grouping_function
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
+from firesteel.table.binder.user_functions import aggregate_name
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.functions.definition import FunctionKind
@@ -37,7 +38,7 @@ def aggregate_call(node: exp.Expression) -> nodes.Call | None:
         inner = inner.this
     if not isinstance(inner, nodes.Call):
         return None
-    definition = find_function(inner.function_name)
+    definition = inner.args.get("definition") or find_function(inner.function_name)
     return inner if definition is not None and definition.kind is FunctionKind.AGGREGATE else None
 
 
@@ -138,7 +139,8 @@ class GroupedBinder(QueryExpressionBinder):
         return InputRef(type_, index, self._key_names[index])
 
     def _aggregate(self, node: nodes.Call, around: exp.Expression) -> Expression:
-        definition = find_function(node.function_name)
+        user = node.args.get("definition")
+        definition = user or find_function(node.function_name)
         assert definition is not None
         parts: list[exp.Expression] = []
         for part in node.expressions:
@@ -162,14 +164,18 @@ class GroupedBinder(QueryExpressionBinder):
         may_lack_rows = (condition is not None or not self._keys) and definition.name != "ARRAY_AGG"
         may_be_null = may_lack_rows or any_nullable(arguments) or is_always_nullable(definition.name)
         nullable = definition.name not in NEVER_NULL and may_be_null
+        if user is not None:
+            nullable = inferred.result.nullable
         call = AggregateCall(
-            definition.name,
+            definition.name if user is None else aggregate_name(user),
             tuple(columns),
             inferred.result.copy(nullable),
             f"EXPR${len(self._calls)}",
             distinct=node.args.get("quantifier") == "DISTINCT",
             filter=condition,
             symbols=symbols,
+            definition=user,
+            place=None if user is None else self._position(node),
         )
         return self._reference(call)
 
@@ -224,8 +230,9 @@ def _not_grouped(name: str) -> ValidationError:
 
 
 def _same(one: AggregateCall, other: AggregateCall) -> bool:
-    return (one.function, one.arguments, one.distinct, one.filter, one.symbols) == (
+    return (one.function, one.definition, one.arguments, one.distinct, one.filter, one.symbols) == (
         other.function,
+        other.definition,
         other.arguments,
         other.distinct,
         other.filter,

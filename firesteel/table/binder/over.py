@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
@@ -11,6 +12,7 @@ from firesteel.table.binder.calls import cast_to
 from firesteel.table.binder.frames import RANKS, frame_of
 from firesteel.table.binder.grouping import NEVER_NULL, aggregate_call, is_always_nullable
 from firesteel.table.binder.query_expressions import QueryExpressionBinder
+from firesteel.table.binder.user_functions import aggregate_name
 from firesteel.table.bound.errors import Position, ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.functions.registry import find_function
@@ -61,6 +63,7 @@ class _Call:
     arguments: tuple[Expression, ...]
     distinct: bool
     window: _Window
+    definition: Any = None
 
 
 class OverBinder(QueryExpressionBinder):
@@ -82,10 +85,10 @@ class OverBinder(QueryExpressionBinder):
         function = aggregate_call(node.this)
         if function is None or isinstance(node.this, exp.Filter):
             raise ValidationError("OVER must be applied to aggregate function")
-        name = function.function_name
-        definition = find_function(name)
+        user = function.args.get("definition")
+        definition = user or find_function(function.function_name)
         assert definition is not None
-        name = definition.name
+        name = definition.name if user is None else aggregate_name(user)
         parts = [part for part in function.expressions if not isinstance(part, (exp.Star, exp.Var))]
         if any(map(has_window, parts)):
             raise ValidationError("Aggregate expressions cannot be nested.")
@@ -100,14 +103,14 @@ class OverBinder(QueryExpressionBinder):
             and frame.lower.kind.value <= frame.upper.kind.value
         )
         type_ = inferred.result
-        if name not in _OWN_TYPES:
+        if name not in _OWN_TYPES and user is None:
             may_be_null = not never_empty or any_nullable(arguments) or is_always_nullable(name)
             type_ = type_.copy(name not in NEVER_NULL and may_be_null)
         cast = tuple(cast_to(argument, part) for argument, part in zip(arguments, inferred.arguments, strict=True))
         is_distinct = function.args.get("quantifier") == "DISTINCT"
         if is_distinct and not self._session.is_streaming:
             raise ValidationError("Distinct not supported in Windowing function!")
-        call = _Call(name, cast, is_distinct, window)
+        call = _Call(name, cast, is_distinct, window, user)
         self._positions.setdefault(window, self._position(node))
         return self._calls.setdefault(call, _Result(type_, len(self._calls)))
 
@@ -177,7 +180,9 @@ class OverBinder(QueryExpressionBinder):
             for position, (call, arguments) in enumerate(calls):
                 places[call] = len(columns) + len(places)
                 name = f"w{number}$o{position}"
-                made.append(OverCall(call.function, arguments, self._calls[call].type, name, call.distinct))
+                type_ = self._calls[call].type
+                place = self._positions[window] if call.definition is not None else None
+                made.append(OverCall(call.function, arguments, type_, name, call.distinct, (), call.definition, place))
             groups.append(OverGroup(*keys[window], window[2], tuple(made), self._positions[window]))
         over = Over(node, tuple(groups))
         by_position = [places[call] for call in self._calls]

@@ -7,9 +7,11 @@ from typing import Any
 from sqlglot import exp
 
 from firesteel.table.bound.session import Session
+from firesteel.table.functions.definition import FunctionKind
+from firesteel.table.functions.registry import find_function
 from firesteel.table.parser import nodes
 
-__all__ = ["mark_functions", "user_function"]
+__all__ = ["aggregate_name", "is_table_call", "mark_functions", "user_function"]
 
 
 def user_function(node: nodes.Call, session: Session) -> Any:
@@ -22,6 +24,21 @@ def user_function(node: nodes.Call, session: Session) -> Any:
     if found is not None:
         node.set("definition", found)
     return found
+
+
+def aggregate_name(definition: Any) -> str:
+    """The name of a function of the user in plans, which is that of no built-in function."""
+    name: str = definition.name
+    return name if find_function(name) is None else f"`{name}`"
+
+
+def is_table_call(node: exp.Expression) -> bool:
+    """Whether a table of FROM is the call of a table function of the user."""
+    inner = node.this if isinstance(node, exp.Lateral) else node
+    if not isinstance(inner, nodes.TableFunction):
+        return False
+    definition = inner.this.args.get("definition")
+    return definition is not None and definition.kind is FunctionKind.TABLE
 
 
 def mark_functions(query: exp.Expression, session: Session) -> None:

@@ -9,6 +9,12 @@ from sqlglot import exp
 
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.dsl.windows import GroupWindow, OverWindow
+from firesteel.table.environment.function_operations import (
+    AggregatedTable,
+    FlatAggregateTable,
+    WindowAggregatedTable,
+    aggregated,
+)
 from firesteel.table.environment.planning.selection import nodes_of, only_names, without_alias
 from firesteel.table.parser import nodes
 
@@ -29,6 +35,14 @@ class GroupedTable:
         """The columns of each group: its values and aggregate functions."""
         items = [_with_keys(item, self._keys) for item in nodes_of(fields, "select")]
         return self._table._selected(items, group=exp.Group(expressions=[without_alias(key) for key in self._keys]))
+
+    def aggregate(self, func: Any) -> AggregatedTable:
+        """Aggregates each group with an aggregate function; ``select`` follows."""
+        return AggregatedTable(aggregated(self, func, is_flat=False))
+
+    def flat_aggregate(self, func: Any) -> FlatAggregateTable:
+        """Aggregates each group with a table aggregate function; ``select`` follows."""
+        return FlatAggregateTable(aggregated(self, func, is_flat=True))
 
 
 class GroupWindowedTable:
@@ -63,6 +77,14 @@ class WindowGroupedTable:
         items = [_with_keys(item, self._keys) for item in nodes_of(fields, "select")]
         group = exp.Group(expressions=[self._function(""), *(without_alias(key) for key in self._keys)])
         return self._table._selected(items, replaced=self._property, group=group)
+
+    def aggregate(self, func: Any) -> WindowAggregatedTable:
+        """Aggregates each window and group with an aggregate function; ``select`` follows."""
+        return WindowAggregatedTable(self, func, is_flat=False)
+
+    def flat_aggregate(self, func: Any) -> WindowAggregatedTable:
+        """Aggregates each window and group with a table aggregate function; ``select`` follows."""
+        return WindowAggregatedTable(self, func, is_flat=True)
 
     def _function(self, suffix: str) -> nodes.Call:
         window = self._window

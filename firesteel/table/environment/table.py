@@ -12,6 +12,7 @@ from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.dsl.base import column_node, ordered_node
 from firesteel.table.dsl.expression import Expression
 from firesteel.table.dsl.windows import GroupWindow, OverWindow
+from firesteel.table.environment.function_operations import FunctionOperations
 from firesteel.table.environment.grouped_tables import GroupedTable, GroupWindowedTable, OverWindowedTable
 from firesteel.table.environment.planning.inserts import sink_of
 from firesteel.table.environment.planning.selection import named, nodes_of, only_names
@@ -41,7 +42,7 @@ class _Sorted(NamedTuple):
     fetch: int | None = None
 
 
-class Table:
+class Table(FunctionOperations):
     """The rows of a query: nothing is computed before it is executed or written.
 
     >>> from firesteel.table import EnvironmentSettings, TableEnvironment

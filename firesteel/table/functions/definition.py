@@ -19,6 +19,8 @@ class FunctionKind(Enum):
 
     SCALAR = "scalar"
     AGGREGATE = "aggregate"
+    TABLE = "table"
+    TABLE_AGGREGATE = "table aggregate"
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class FunctionDefinition:
     is_deterministic: bool = True
     is_foldable: bool = True
     """Whether a call with constants is evaluated when it is planned."""
+    merges: bool = True
+    """Whether accumulators of an aggregate function can be merged."""
     kind: FunctionKind = FunctionKind.SCALAR
     family: str = ""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from firesteel.table.bound.nodes import Expression
+from firesteel.table.bound.nodes import Call, Expression
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.model import BoundModel
 from firesteel.table.plan.nodes import SingleInput, unique_names
@@ -80,6 +80,9 @@ class Unnest(SingleInput):
 
     def describe(self) -> str:
         kind = "LEFT" if self.keeps_rows else "INNER"
+        if isinstance(self.collection, Call) and self.collection.definition is not None:
+            where = "" if self.condition is None else f", where=[{self.condition}]"
+            return f"Correlate(joinType=[{kind}], invocation=[{self.collection}]{where})"
         ordinality = " WITH ORDINALITY" if self.with_ordinality else ""
         where = "" if self.condition is None else f", where=[{self.condition}]"
         return f"Correlate(joinType=[{kind}], invocation=[UNNEST({self.collection}){ordinality}]{where})"

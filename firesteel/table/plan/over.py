@@ -63,6 +63,10 @@ class OverCall:
     name: str
     distinct: bool = False
     symbols: tuple[str, ...] = ()
+    definition: Any = field(default=None, repr=False)
+    """The definition of a function of the user."""
+    place: Position | None = field(default=None, compare=False, repr=False)
+    """Where the call is in its statement, for errors."""
 
     def describe(self, names: Sequence[str]) -> str:
         """The call with the names of the input's columns."""

@@ -9,18 +9,22 @@ from typing import Any
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression
 from firesteel.table.casts.implicit import supports_implicit_cast
-from firesteel.table.functions.definition import FunctionDefinition, Inferred, PerCall, Signature
+from firesteel.table.functions.definition import FunctionDefinition, FunctionKind, Inferred, PerCall, Signature
 from firesteel.table.functions.signatures import types_text
 from firesteel.table.inference.families import is_null
 from firesteel.table.parser import parse_type
 from firesteel.table.parser.types import to_logical_type
 from firesteel.table.user_functions import scalar
+from firesteel.table.user_functions.aggregates import aggregate_body, supports_merge
+from firesteel.table.user_functions.tables import table_kernel
 from firesteel.table.user_functions.wrappers import (
+    UserDefinedAggregateFunctionWrapper,
     UserDefinedAsyncScalarFunctionWrapper,
     UserDefinedFunctionWrapper,
     UserDefinedScalarFunctionWrapper,
+    UserDefinedTableFunctionWrapper,
 )
-from firesteel.types.logical import LogicalType, RowField, RowType
+from firesteel.types.logical import ArrayType, LogicalType, RowField, RowType
 
 __all__ = ["UserFunction", "definition_of_wrapper", "logical_type"]
 
@@ -31,6 +35,8 @@ class UserFunction(FunctionDefinition):
 
     wrapper: Any = None
     takes_row: bool = False
+    columns: RowType | None = None
+    """The columns that a table function makes."""
 
     def __repr__(self) -> str:
         return f"UserFunction({self.name!r})"
@@ -44,7 +50,14 @@ def logical_type(type_: LogicalType | str) -> LogicalType:
 def definition_of_wrapper(wrapper: UserDefinedFunctionWrapper, name: str | None = None) -> UserFunction:
     """The definition of a function under a name, or its own."""
     known = name or wrapper._name
-    takes_row = wrapper._takes_row_as_input
+    common: dict[str, Any] = {
+        "strict": False,
+        "can_fail": True,
+        "is_deterministic": wrapper._deterministic,
+        "is_foldable": False,
+        "wrapper": wrapper,
+        "takes_row": wrapper._takes_row_as_input,
+    }
     if isinstance(wrapper, UserDefinedScalarFunctionWrapper):
         is_async = isinstance(wrapper, UserDefinedAsyncScalarFunctionWrapper)
         return UserFunction(
@@ -52,14 +65,20 @@ def definition_of_wrapper(wrapper: UserDefinedFunctionWrapper, name: str | None 
             signature_of(known, wrapper, logical_type(wrapper._result_type)),
             row=PerCall(scalar.row_body),
             batch=PerCall(scalar.async_kernel if is_async else scalar.kernel),
-            strict=False,
-            can_fail=True,
-            is_deterministic=wrapper._deterministic,
-            is_foldable=False,
-            wrapper=wrapper,
-            takes_row=takes_row,
+            **common,
         )
-    raise ValidationError(f"The function {known} is not supported.")
+    if isinstance(wrapper, UserDefinedTableFunctionWrapper):
+        rows = RowType(row_type_of(wrapper._result_types).fields, nullable=False)
+        sign = signature_of(known, wrapper, ArrayType(rows, nullable=False))
+        return UserFunction(known, sign, batch=PerCall(table_kernel), kind=FunctionKind.TABLE, columns=rows, **common)
+    assert isinstance(wrapper, UserDefinedAggregateFunctionWrapper)
+    result = logical_type(wrapper._result_type)
+    if wrapper._is_table_aggregate:
+        rows = result if isinstance(result, RowType) else RowType([RowField("f0", result)])
+        result = ArrayType(rows.copy(nullable=False), nullable=False)
+    sign = signature_of(known, wrapper, result)
+    kind = FunctionKind.TABLE_AGGREGATE if wrapper._is_table_aggregate else FunctionKind.AGGREGATE
+    return UserFunction(known, sign, row=PerCall(aggregate_body), kind=kind, merges=supports_merge(wrapper), **common)
 
 
 def signature_of(name: str, wrapper: UserDefinedFunctionWrapper, result: LogicalType) -> Signature:

@@ -30,6 +30,8 @@ def failed_call(
         return error
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if not _is_ours(frame.filename)]
+    # the line of the user's program, not that of a library that it calls
+    own = [frame for frame in own if "site-packages" not in frame.filename] or own
     where = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
     return _made(name, position, f"failed with {type(error).__name__}: {error}{where}", arguments)
 

@@ -16,7 +16,7 @@ from firesteel.table.user_functions.failures import UserFunctionError, failed_ca
 from firesteel.table.user_functions.scope import opened
 from firesteel.types.internal import from_column, to_column
 
-__all__ = ["Arguments", "async_kernel", "kernel", "row_body", "write_results"]
+__all__ = ["Arguments", "async_kernel", "callable_of", "field_name", "kernel", "row_body", "write_results"]
 
 MAX_CONCURRENT = 100
 """Calls of an asynchronous function that run at the same time."""
@@ -34,7 +34,7 @@ class Arguments:
         self._constants: list[tuple[Any] | None] = [
             (_external(argument, self._zone),) if isinstance(argument, Literal) else None for argument in call.arguments
         ]
-        self._names = tuple(_field_name(argument, index) for index, argument in enumerate(call.arguments))
+        self._names = tuple(field_name(argument, index) for index, argument in enumerate(call.arguments))
         self._takes_row = takes_row
 
     def iterators(self, length: int, arrays: Sequence[Any]) -> list[Iterator[Any]]:
@@ -59,7 +59,8 @@ def _skipped(iterator: Iterator[Any], count: int) -> Iterator[Any]:
     return iterator
 
 
-def _field_name(argument: Any, index: int) -> str:
+def field_name(argument: Any, index: int) -> str:
+    """The name that an argument has as a field of a row."""
     return argument.name if isinstance(argument, InputRef) else f"f{index}"
 
 
@@ -150,7 +151,7 @@ def _batch_kernel(call: Call, session: Session) -> Kernel:
     types = [argument.type for argument in call.arguments]
     zone = session.local_time_zone
     takes_row = call.definition.takes_row
-    names = [_field_name(argument, index) for index, argument in enumerate(call.arguments)]
+    names = [field_name(argument, index) for index, argument in enumerate(call.arguments)]
 
     def evaluate(length: int, *arrays: Any) -> Any:
         given = [

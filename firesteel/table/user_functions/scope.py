@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import cloudpickle
 
+from firesteel.runtime.operators.columns.operator import ColumnOperator
+from firesteel.table.bound.session import Session
 from firesteel.table.user_functions.base import FunctionContext, UserDefinedFunction
 
-__all__ = ["FunctionScope", "opened"]
+__all__ = ["FunctionScope", "opened", "scoped"]
 
 
 class FunctionScope:
     """The functions that an operator calls."""
 
-    def __init__(self, runtime_context: Any = None) -> None:
-        self._runtime_context = runtime_context
+    def __init__(self) -> None:
+        self._runtime_context: Any = None
+        self._waiting: list[UserDefinedFunction] = []
         self._functions: list[UserDefinedFunction] = []
 
+    def attach(self, runtime_context: Any) -> None:
+        """Opens functions with the context of their subtask, also those that come later."""
+        self._runtime_context = runtime_context
+        while self._waiting:
+            self.open(self._waiting.pop(0))
+
     def open(self, function: UserDefinedFunction) -> None:
-        """Opens a function, which ``close`` closes."""
+        """Opens a function as soon as there is a context; ``close`` closes it."""
+        if self._runtime_context is None:
+            self._waiting.append(function)
+            return
         function.open(_context(self._runtime_context))
         self._functions.append(function)
 
@@ -47,8 +60,6 @@ class _JobParameters(dict[str, str]):
 
 
 def _context(runtime: Any) -> FunctionContext:
-    if runtime is None:
-        return FunctionContext(None, {})
     return FunctionContext(
         runtime.get_metrics_group(),
         _JobParameters(runtime),
@@ -66,5 +77,17 @@ def opened(function: Any, scope: FunctionScope | None) -> Any:
     if not isinstance(function, UserDefinedFunction):
         return function
     own: UserDefinedFunction = cloudpickle.loads(cloudpickle.dumps(function))
-    (scope or FunctionScope()).open(own)
+    if scope is None:
+        own.open(FunctionContext(None, {}))
+    else:
+        scope.open(own)
     return own
+
+
+def scoped(operator: ColumnOperator, session: Session) -> Session:
+    """The session whose functions are opened and closed with an operator."""
+    if operator.functions is None:
+        operator.functions = FunctionScope()
+        if hasattr(operator, "context"):
+            operator.functions.attach(operator.context.runtime_context)
+    return replace(session, scope=operator.functions)

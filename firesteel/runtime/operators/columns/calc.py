@@ -64,6 +64,7 @@ class CalcOperator(ColumnOperator):
                 function.open(context.runtime_context)
 
     def close(self) -> None:
+        super().close()
         for function in self._functions:
             if hasattr(function, "close"):
                 function.close()

@@ -23,9 +23,13 @@ class ColumnOperator(StreamOperator):
     emits_columns = True
     emits_own_records = True
     keeps_records = True
+    functions: Any = None
+    """What opens functions of users with the runtime context, and closes them."""
 
     def open(self, context: OperatorContext) -> None:
         super().open(context)
+        if self.functions is not None:
+            self.functions.attach(context.runtime_context)
         # Arrow's own threads would compete with the other slots for the processors
         require_pyarrow("Columns").set_cpu_count(1)
 
@@ -35,6 +39,10 @@ class ColumnOperator(StreamOperator):
     @abstractmethod
     def process_columns(self, batch: ColumnBatch) -> None:
         """Processes the rows of a batch, in order."""
+
+    def close(self) -> None:
+        if self.functions is not None:
+            self.functions.close()
 
     def emit(self, batch: ColumnBatch) -> None:
         """Hands rows to the operators downstream."""

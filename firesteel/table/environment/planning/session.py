@@ -131,6 +131,10 @@ class TableSession:
         plan = QueryBinder(self.relation, sql, session, self.model).bind(query)
         return with_emit_strategy(plan, self.configuration) if self.is_streaming else plan
 
+    def mark(self, query: exp.Expression) -> None:
+        """Gives calls in a query the definitions of the functions of the user that they call."""
+        mark_functions(query, self.expression_session())
+
     def relation(self, path: Sequence[str], options: tuple[tuple[str, str], ...] = ()) -> LogicalNode:
         """The plan of a table or view."""
         identifier = self.manager.qualify(path)

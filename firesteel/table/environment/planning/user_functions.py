@@ -12,7 +12,7 @@ from firesteel.table.catalog.exceptions import CatalogException
 from firesteel.table.catalog.identifiers import ObjectIdentifier, ObjectPath
 from firesteel.table.catalog.modules import CORE
 from firesteel.table.catalog.objects import CatalogFunction, FunctionLanguage
-from firesteel.table.functions.registry import find_function
+from firesteel.table.functions.registry import OPERATORS, find_function
 from firesteel.table.user_functions.base import AggregateFunction, TableAggregateFunction, UserDefinedFunction
 from firesteel.table.user_functions.definition import UserFunction, definition_of_wrapper
 from firesteel.table.user_functions.wrappers import UserDefinedFunctionWrapper, udaf, udtaf
@@ -57,13 +57,14 @@ class FunctionLookup:
         if len(path) == 1:
             if path[0].lower() in session.system_functions:
                 return session.system_functions[path[0].lower()]
+            is_built_in = find_function(path[0]) is not None and path[0].upper() not in OPERATORS
             for name, module in session.modules.used():
-                if name == CORE and find_function(path[0]) is not None:
+                if name == CORE and is_built_in:
                     return None
                 definition = module.get_function_definition(path[0].lower())
                 if definition is not None:
                     return ProgramFunction(path[0], wrapper=as_wrapper(definition, path[0]))
-            if find_function(path[0]) is not None:
+            if is_built_in:
                 return None  # without the module core, too
         try:
             identifier = session.manager.qualify(path)

@@ -36,7 +36,8 @@ class CompiledExpressions:
 
     def open(self, runtime_context: Any) -> None:
         """Has functions of the user opened with a context when they are compiled."""
-        self._scope = FunctionScope(runtime_context)
+        self._scope = FunctionScope()
+        self._scope.attach(runtime_context)
 
     def close(self) -> None:
         """Closes the functions of the user."""

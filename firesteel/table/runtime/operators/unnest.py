@@ -12,6 +12,7 @@ from firesteel.runtime.operators.columns.operator import ColumnOperator
 from firesteel.table.bound.nodes import Expression
 from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.vector_codegen import compile_vector
+from firesteel.table.user_functions.scope import scoped
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import ArrayType, FieldsType, MapType, RowType
@@ -49,8 +50,9 @@ class UnnestOperator(ColumnOperator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         spec = self._spec
-        self._evaluate = compile_vector([spec.collection], spec.session)
-        self._is_true = None if spec.condition is None else compile_vector([spec.condition], spec.session)
+        session = scoped(self, spec.session)
+        self._evaluate = compile_vector([spec.collection], session)
+        self._is_true = None if spec.condition is None else compile_vector([spec.condition], session)
 
     def process_columns(self, batch: ColumnBatch) -> None:
         import numpy as np

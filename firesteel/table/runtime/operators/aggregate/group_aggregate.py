@@ -23,6 +23,7 @@ from firesteel.table.runtime.operators.aggregate.changes import Changes, are_equ
 from firesteel.table.runtime.operators.aggregate.feeds import Rows
 from firesteel.table.runtime.operators.aggregate.handler import AggregateHandler
 from firesteel.table.runtime.operators.aggregate.steps import RowOrder
+from firesteel.table.user_functions.scope import scoped
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import RowField, RowType
 
@@ -62,9 +63,9 @@ class GroupAggregateSpec(OperatorSpec):
         """Returns a new operator for one subtask."""
         return GroupAggregateOperator(self)
 
-    def create_handler(self) -> AggregateHandler:
+    def create_handler(self, session: Session | None = None) -> AggregateHandler:
         """Returns what computes the calls; raises ValidationError for those that cannot be computed so."""
-        return AggregateHandler(self.input_type, self.calls, self.consumes_retractions, self.session)
+        return AggregateHandler(self.input_type, self.calls, self.consumes_retractions, session or self.session)
 
     def output_type(self) -> RowType:
         """Returns the row type of the results."""
@@ -108,7 +109,7 @@ class GroupAggregateOperator(ColumnOperator):
 
     def __init__(self, spec: GroupAggregateSpec):
         self._spec = spec
-        self._handler = spec.create_handler()
+        self._handler = spec.create_handler(scoped(self, spec.session))
         output = spec.output_type()
         self._schema = columns_schema(output)
 
@@ -202,7 +203,7 @@ class GroupAggregateOperator(ColumnOperator):
         needs_old = not is_new.all() and (
             spec.generate_update_before or not always_changes or spec.consumes_retractions
         )
-        old = handler.results(columns, slots) if needs_old else None
+        old = self._old_results(slots, is_new) if needs_old else None
         self._apply(columns, rows)
         is_gone = handler.are_empty(columns, slots)
         new = handler.results(columns, slots)
@@ -217,6 +218,13 @@ class GroupAggregateOperator(ColumnOperator):
         changes = Changes(is_new, is_gone, is_changed, spec.generate_update_before)
         key_rows = keys.first_rows[changes.keys]
         return self._changelog(batch, changes, key_rows, old, new), key_rows
+
+    def _old_results(self, slots: Any, is_new: Any) -> list[Any]:
+        if not self._handler.calls_users or not is_new.any():
+            return self._handler.results(self._state.columns, slots)
+        known = self._handler.results(self._state.columns, slots[~is_new])
+        places = pa.array(np.cumsum(~is_new) - 1, mask=is_new)
+        return [column.take(places) for column in known]
 
     def _changelog(self, batch: ColumnBatch, changes: Changes, key_rows: Any, old: Any, new: Any) -> ColumnBatch:
         """The rows to emit; ``key_rows`` are rows of the batch that have their keys."""

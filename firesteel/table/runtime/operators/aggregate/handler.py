@@ -14,7 +14,7 @@ from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Call, InputRef
 from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates import AggregateBody
-from firesteel.table.functions.registry import function
+from firesteel.table.functions.registry import definition_of
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.runtime.operators.aggregate.accumulators import (
     Accumulator,
@@ -87,7 +87,8 @@ class AggregateHandler:
         self._views: dict[Hashable, _PlacedView] = {}
         """By arguments, and whether null is a value."""
         self.dtypes: list[Dtype] = []
-        self._is_splittable = not any(call.function.upper() in _EDGES for call in calls)
+        self._is_splittable = not any(call.function.upper() in _EDGES or not _merges(call) for call in calls)
+        self._calls_users = any(call.definition is not None for call in calls)
         self._row_count = self._count(_ALL_ROWS) if retracts else None
         self._results = [self._result(call) for call in calls]
         self.counts_rows = any(call.function.upper() == "COUNT" and self._feed(call) == _ALL_ROWS for call in calls)
@@ -173,6 +174,11 @@ class AggregateHandler:
     def is_splittable(self) -> bool:
         """Whether partial results of batches can be merged, in any order."""
         return self._is_splittable
+
+    @property
+    def calls_users(self) -> bool:
+        """Whether a call is one of a function of the user, which is not asked for results of no rows."""
+        return self._calls_users
 
     # -- results --------------------------------------------------------------------------------------
 
@@ -299,7 +305,8 @@ class AggregateHandler:
     def _body(self, call: AggregateCall, name: str) -> AggregateBody:
         fields = self._input_type.fields
         arguments = tuple(InputRef(fields[index].type, index, fields[index].name) for index in call.arguments)
-        body: Any = function(name).row_body(Call(call.type, name, arguments, call.symbols), self._session)
+        resolved = Call(call.type, name, arguments, call.symbols, call.definition, place=call.place)
+        body: Any = definition_of(resolved).row_body(resolved, self._session)
         if not isinstance(body, AggregateBody):
             raise ValidationError(f"The function {name} cannot be used in a GROUP BY.")
         return body
@@ -314,8 +321,12 @@ class AggregateHandler:
             )
         types = self._types(call.arguments)
         feed = self._feed(call, body.takes_null)
-        key = (name, call.symbols, call.type)
+        key = (name, call.symbols, call.type, call.definition)
         return _own(self._place(key, lambda: RowAccumulator(body, types, call.type), feed))
+
+
+def _merges(call: AggregateCall) -> bool:
+    return call.definition is None or call.definition.merges
 
 
 def _own(placed: _Placed) -> Result:

@@ -16,6 +16,7 @@ from firesteel.table.bound.session import Session
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.table.runtime.operators.aggregate.handler import AggregateHandler
 from firesteel.table.runtime.operators.aggregate.local_phase import LocalPhaseOperator
+from firesteel.table.user_functions.scope import scoped
 from firesteel.types.internal import arrow_type
 from firesteel.types.logical import RowType
 
@@ -47,7 +48,7 @@ class LocalGroupAggregateOperator(LocalPhaseOperator):
     """Emits one row of accumulators per key of a batch."""
 
     def __init__(self, spec: LocalGroupAggregateSpec):
-        handler = AggregateHandler(spec.input_type, spec.calls, spec.consumes_retractions, spec.session)
+        handler = AggregateHandler(spec.input_type, spec.calls, spec.consumes_retractions, scoped(self, spec.session))
         if not handler.is_splittable:
             raise ValidationError(
                 "An aggregate function whose result depends on the order of rows has no local phase.",

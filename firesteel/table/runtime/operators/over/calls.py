@@ -82,10 +82,10 @@ def body_of(call: OverCall, types: Sequence[LogicalType], grows: bool, session: 
     body = _SPECIAL.get(name) or (_GROWING.get(name) if grows else None)
     if body is None:
         arguments = tuple(InputRef(types[index], index, f"f{index}") for index in call.arguments)
-        row = function(name).row
+        row = (function(name) if call.definition is None else call.definition).row
         if not isinstance(row, PerCall):
             raise ValidationError(f"{name} Function is not supported in stream mode.")
-        body = row.make(Call(call.type, name, arguments, call.symbols), session)
+        body = row.make(Call(call.type, name, arguments, call.symbols, call.definition, place=call.place), session)
     if not grows and body.retract is None:
         raise ValidationError(f"{name} is not supported over a window from which rows are removed.")
     return _distinct(body, [types[index] for index in call.arguments]) if call.distinct else body

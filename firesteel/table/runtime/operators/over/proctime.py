@@ -9,6 +9,7 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.table.runtime.operators.over.spec import OverSpec
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
+from firesteel.table.user_functions.scope import scoped
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import columns_schema, from_column, to_column
 
@@ -35,7 +36,7 @@ class ProctimeOverOperator(KeyedColumnOperator):
     def __init__(self, spec: OverSpec) -> None:
         super().__init__(spec.group.partition, "over", spec.ttl_ms)
         self._spec = spec
-        self._calls = spec.calls()
+        self._calls = spec.calls(scoped(self, spec.session))
         self._preceding = spec.preceding
         self._schema = columns_schema(spec.output_type)
         self._types = [call.type for call in spec.group.calls]

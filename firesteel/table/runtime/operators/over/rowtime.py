@@ -12,6 +12,7 @@ from firesteel.table.runtime.operators.over.spec import OverSpec
 from firesteel.table.runtime.operators.ranks.deduplicate import times_of
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
 from firesteel.table.runtime.operators.rows import RowCodec
+from firesteel.table.user_functions.scope import scoped
 from firesteel.types.internal import to_column
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class RowtimeOverOperator(KeyedColumnOperator):
         super().__init__(spec.group.partition, "over", spec.ttl_ms)
         self._spec = spec
         self._codec = RowCodec(spec.row_type)
-        self._calls = spec.calls()
+        self._calls = spec.calls(scoped(self, spec.session))
         self._preceding = spec.preceding
         self._rows_frame = spec.group.frame.rows
         self._types = [call.type for call in spec.group.calls]

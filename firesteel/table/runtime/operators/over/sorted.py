@@ -13,6 +13,7 @@ from firesteel.table.runtime.operators.ranks.changes import INSERT, UPDATE_AFTER
 from firesteel.table.runtime.operators.ranks.keyed import KeyedColumnOperator
 from firesteel.table.runtime.operators.rows import RowCodec, identity_of
 from firesteel.table.runtime.operators.sort_keys import SortKeys
+from firesteel.table.user_functions.scope import scoped
 
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
@@ -42,7 +43,7 @@ class SortedOverOperator(KeyedColumnOperator):
         self._order = SortKeys(spec.row_type, spec.group.order)
         self._codec = RowCodec(spec.row_type)
         self._output_codec = RowCodec(spec.output_type)
-        self._calls = spec.calls()
+        self._calls = spec.calls(scoped(self, spec.session))
         self._rows_frame = spec.group.frame.rows
         identity = identity_of([part.type for part in spec.row_type.fields])
         self._identity: Callable[[Row], Any] = identity or (lambda row: row)

@@ -39,7 +39,7 @@ class OverSpec(OperatorSpec):
             return None
         return int(lower.offset) if lower.kind is BoundKind.PRECEDING else 0
 
-    def calls(self) -> Calls:
+    def calls(self, session: Session | None = None) -> Calls:
         """What computes the results; raises ValidationError for functions that streams do not have."""
         types = [part.type for part in self.row_type.fields]
-        return Calls(self.group.calls, types, self.time, self.preceding is None, self.session)
+        return Calls(self.group.calls, types, self.time, self.preceding is None, session or self.session)

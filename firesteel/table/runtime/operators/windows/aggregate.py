@@ -27,6 +27,7 @@ from firesteel.table.runtime.operators.windows.output import grouped_columns
 from firesteel.table.runtime.operators.windows.slices import SliceTable, encoded
 from firesteel.table.runtime.operators.windows.state import WindowState, keys_in_place
 from firesteel.table.runtime.operators.windows.times import WindowTimes
+from firesteel.table.user_functions.scope import scoped
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import LogicalType, RowType
 
@@ -60,9 +61,9 @@ class WindowAggregateSpec(OperatorSpec):
         """Whether windows end by the clock."""
         return is_proctime(self.time_type)
 
-    def create_handler(self) -> AggregateHandler:
+    def create_handler(self, session: Session | None = None) -> AggregateHandler:
         """Returns what computes the calls; raises ValidationError for those that cannot be computed so."""
-        return AggregateHandler(self.input_type, self.calls, self.retracts, self.session)
+        return AggregateHandler(self.input_type, self.calls, self.retracts, session or self.session)
 
     def create(self, runtime: OperatorRuntime) -> WindowAggregateOperator:
         """Returns a new operator for one subtask."""
@@ -84,7 +85,7 @@ class WindowAggregateOperator(WindowOperator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         spec = self._spec
-        self._handler = spec.create_handler()
+        self._handler = spec.create_handler(scoped(self, spec.session))
         schema, keys = self.input_schema(), self.key_columns()
         self._table = SliceTable(self._handler, keys, [schema.field(column).type for column in keys])
         self._state = WindowState(context, "windows", range(len(spec.keys)))

@@ -22,6 +22,7 @@ from firesteel.table.runtime.operators.rows import RowCodec
 from firesteel.table.runtime.operators.windows.output import grouped_columns
 from firesteel.table.runtime.operators.windows.row_calls import RowCalls
 from firesteel.table.runtime.operators.windows.times import WindowTimes
+from firesteel.table.user_functions.scope import scoped
 from firesteel.types.internal import columns_schema, to_column
 from firesteel.types.logical import LogicalType, RowType
 
@@ -82,7 +83,7 @@ class EmittingWindowAggregateOperator(KeyedColumnOperator):
         self._spec = spec
         self._is_proctime = is_proctime(spec.time_type)
         self._times = WindowTimes(spec.time_type, spec.session.local_time_zone)
-        self._calls = RowCalls(spec.input_type, spec.calls, spec.retracts, spec.session)
+        self._calls = RowCalls(spec.input_type, spec.calls, spec.retracts, scoped(self, spec.session))
         self._codec = RowCodec(spec.input_type)
         self._schema = columns_schema(spec.row_type)
         self._changes: list[tuple[int, tuple[Any, ...], int, tuple[Any, ...]]] = []

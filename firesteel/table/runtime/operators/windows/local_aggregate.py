@@ -17,6 +17,7 @@ from firesteel.table.runtime.operators.aggregate.local_phase import LocalPhaseOp
 from firesteel.table.runtime.operators.windows.aggregate import WindowAggregateOperator, WindowAggregateSpec
 from firesteel.table.runtime.operators.windows.slices import encoded
 from firesteel.table.runtime.operators.windows.times import WindowTimes
+from firesteel.table.user_functions.scope import scoped
 from firesteel.types.internal import arrow_type
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class LocalWindowAggregateOperator(LocalPhaseOperator):
 
     def __init__(self, spec: WindowAggregateSpec) -> None:
         assert spec.time is not None
-        handler = spec.create_handler()
+        handler = spec.create_handler(scoped(self, spec.session))
         super().__init__(handler, spec.keys, _partial_schema(spec, handler))
         self._window = spec.window
         self._time = spec.time

@@ -10,7 +10,7 @@ from firesteel.table.bound.nodes import Call, InputRef
 from firesteel.table.bound.session import Session
 from firesteel.table.functions.aggregates import AggregateBody
 from firesteel.table.functions.aggregates.body import bag_key
-from firesteel.table.functions.registry import function
+from firesteel.table.functions.registry import definition_of
 from firesteel.table.plan.nodes import AggregateCall
 from firesteel.types.logical import RowType
 
@@ -58,8 +58,10 @@ class _Bound:
         name = call.function.upper()
         fields = row_type.fields
         arguments = tuple(InputRef(fields[index].type, index, fields[index].name) for index in call.arguments)
-        resolved = Call(call.type, _SYNONYMS.get(name, name), arguments, call.symbols)
-        body: Any = function(resolved.function).row_body(resolved, session)
+        resolved = Call(
+            call.type, _SYNONYMS.get(name, name), arguments, call.symbols, call.definition, place=call.place
+        )
+        body: Any = definition_of(resolved).row_body(resolved, session)
         if not isinstance(body, AggregateBody):
             raise ValidationError(f"The function {name} cannot be used in a GROUP BY.")
         if retracts and body.retract is None:

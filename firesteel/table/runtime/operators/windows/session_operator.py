@@ -28,6 +28,7 @@ from firesteel.table.runtime.operators.windows.row_collector import RowCollector
 from firesteel.table.runtime.operators.windows.sessions import Merge, Session, Sessions, in_sessions
 from firesteel.table.runtime.operators.windows.state import WindowState, keys_in_place
 from firesteel.table.runtime.operators.windows.times import WindowTimes, timestamps
+from firesteel.table.user_functions.scope import scoped
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import LogicalType, RowType
 
@@ -227,7 +228,7 @@ class _SessionAggregate(_SessionOperator):
 
     def create_handler(self) -> Any:
         spec = self._spec
-        return AggregateHandler(spec.input_type, spec.calls, spec.retracts, spec.session)
+        return AggregateHandler(spec.input_type, spec.calls, spec.retracts, scoped(self, spec.session))
 
     def emit_sessions(self, sessions: Sequence[Session]) -> None:
         starts, ends, slots, keys = np.array(sessions, np.int64).T
