@@ -1,4 +1,4 @@
-"""Scalar functions: row by row, as objects, asynchronous, in SQL and the Table API."""
+"""Scalar functions: row by row and as objects, in SQL and the Table API."""
 
 import datetime
 from decimal import Decimal
@@ -6,7 +6,7 @@ from decimal import Decimal
 from pyflink.common import Row
 from pyflink.table import DataTypes, EnvironmentSettings, TableEnvironment
 from pyflink.table.expressions import call, col
-from pyflink.table.udf import AsyncScalarFunction, ScalarFunction, udf
+from pyflink.table.udf import ScalarFunction, udf
 
 table_env = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
 table_env.get_config().set("parallelism.default", "1")
@@ -15,7 +15,7 @@ table_env.get_config().set("pipeline.global-job-parameters", "factor:3")
 
 
 def show(name, table):
-    print(name, table.get_schema().get_field_names(), table.get_schema().get_field_data_types())
+    print(name, table.get_schema().get_field_names())
     for row in table.execute().collect():
         print(name, row)
 
@@ -38,11 +38,6 @@ class Scaled(ScalarFunction):
     def eval(self, value):
         self.calls += 1
         return value * self.factor if value is not None else -self.calls
-
-
-class Looked(AsyncScalarFunction):
-    async def eval(self, value):
-        return f"<{value}>"
 
 
 @udf(result_type="STRING")
@@ -71,19 +66,17 @@ table_env.create_temporary_function("add_", add)
 table_env.create_temporary_system_function("sized", sized)
 table_env.create_temporary_function("scaled", udf(Scaled(), result_type=DataTypes.BIGINT()))
 table_env.create_temporary_function("described", described)
-table_env.create_temporary_function("looked", udf(Looked(), result_type=DataTypes.STRING()))
 
 show("inline", orders.select(add(col("i"), 10), sized(col("i")), add(col("i"), col("i")).alias("twice")))
 show("by name", orders.select(call("add_", col("i"), 1), call(add, 1, 2).alias("three")))
 show("sql", table_env.sql_query("SELECT add_(i, 1), SIZED(i), scaled(i) FROM orders WHERE add_(i, 1) > 2"))
-show("async", table_env.sql_query("SELECT i, looked(s) FROM orders"))
 show("nested", table_env.sql_query("SELECT add_(add_(i, 1), scaled(i)) + 1 AS n FROM orders"))
 show("values", table_env.sql_query("SELECT described(i, s, d, `day`, `at`) FROM orders"))
 show(
     "collections",
     table_env.sql_query(
-        "SELECT described(ARRAY[i, 1], MAP[s, i], CAST(i AS DOUBLE), CAST(i AS INT), i > 1, CAST(s AS BYTES)) FROM orders "
-        "WHERE s IS NOT NULL"
+        "SELECT described(ARRAY[i, 1], MAP[s, i], CAST(i AS DOUBLE), CAST(i AS INT), i > 1, CAST(s AS BYTES)) "
+        "FROM orders WHERE s IS NOT NULL"
     ),
 )
 pair = udf(
@@ -96,7 +89,12 @@ pair = udf(
         ]
     ),
 )
-show("row", orders.select(pair(col("i"), col("s")).alias("p")).select(col("p").get("n").alias("pn"), col("p")))
+show(
+    "row",
+    orders.select(pair(col("i"), col("s")).alias("p")).select(
+        col("p").get("n").alias("pn"), col("p").get("t").alias("pt")
+    ),
+)
 by_row = udf(
     lambda row: Row(row[0], row.s, row.i),
     result_type=DataTypes.ROW(
