@@ -99,6 +99,8 @@ class FileStatus:
     size: int
     version: str | None = None
     """Another one when the file was replaced, where the store has versions (S3: the ETag)."""
+    modified_ms: int | None = None
+    """When it was written, where the store says so."""
 
 
 class FileWriter(ABC):

@@ -7,6 +7,7 @@ import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, BinaryIO, cast
 
@@ -91,7 +92,7 @@ class FsspecFileSystem(FileSystem):
             info = self._store.info(self._key(path))
         if info["type"] != "file":
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-        return FileStatus(path, int(info["size"]), _version_of(info))
+        return FileStatus(path, int(info["size"]), _version_of(info), _modified_ms(info))
 
     def list_files(self, directory: str) -> Sequence[FileStatus]:
         """All files beneath a directory, in the order of their paths; the file itself if it is one."""
@@ -189,6 +190,14 @@ class _StoreWriter(FileWriter):
 def _version_of(info: Mapping[str, Any]) -> str | None:
     version = info.get("ETag")
     return None if version is None else str(version)
+
+
+def _modified_ms(info: Mapping[str, Any]) -> int | None:
+    """When a file was written; each store has another name for it."""
+    found = info.get("LastModified") or info.get("last_modified") or info.get("mtime")
+    if isinstance(found, datetime):
+        found = found.timestamp()
+    return int(found * 1000) if isinstance(found, (int, float)) else None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from firesteel.filesystem.filesystem import CHUNK, FileSystem, FileWriter
+from firesteel.filesystem.filesystem import CHUNK, FileStatus, FileSystem, FileWriter
 from firesteel.filesystem.input_stream import READ_AHEAD
 
 __all__ = ["IN_PROGRESS", "LocalFileSystem"]
@@ -68,6 +68,11 @@ class LocalFileSystem(FileSystem):
     def size(self, path: str) -> int:
         """How long a file is."""
         return Path(path).stat().st_size
+
+    def status(self, path: str) -> FileStatus:
+        """What is known of a file."""
+        found = Path(path).stat()
+        return FileStatus(path, found.st_size, modified_ms=found.st_mtime_ns // 1_000_000)
 
     def open(self, path: str, *, version: str | None = None, read_ahead: int = READ_AHEAD) -> BinaryIO:
         """The file itself: the operating system reads ahead."""

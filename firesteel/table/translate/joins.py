@@ -107,6 +107,7 @@ def temporal_join(node: TemporalJoin, translator: Translator) -> Columns:
         node.row_type,
         rowtime_of(node.row_type),
         translator.session,
+        translator.state_ttl_ms,
     )
     return _by_keys(node, translator, "TemporalJoin", spec)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from decimal import Decimal
 from pathlib import Path
 
@@ -117,6 +118,22 @@ def test_commit_policies_that_are_not_supported(tmp_path):
     policy = {"sink.partition-commit.policy.kind": "metastore"}
     with pytest.raises(ValidationError, match="Can not configure a 'metastore' partition commit policy"):
         sink_of(TYPE, options(tmp_path, "json", **policy), partition_keys=["day"])
+
+
+def test_metadata_of_files(table_env, tmp_path):
+    (tmp_path / "a.json").write_text('{"k": 1}\n')
+    (tmp_path / "b.json").write_text('{"k": 22}\n')
+    os.utime(tmp_path / "b.json", ns=(0, 1_577_836_812_345_678_901))
+    columns = "k INT, n STRING METADATA FROM 'file.name' VIRTUAL, s {} METADATA FROM 'file.size' VIRTUAL"
+    columns += ", `file.modification-time` TIMESTAMP_LTZ(3) NOT NULL METADATA VIRTUAL"
+    with_ = f"WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'json')"
+    table_env.execute_sql(f"CREATE TABLE t ({columns.format('BIGINT NOT NULL')}) {with_}")
+    query = "SELECT k, n, s, CAST(`file.modification-time` AS STRING) FROM t WHERE s > 9"
+    with table_env.execute_sql(query).collect() as rows:
+        assert [tuple(row) for row in rows] == [(22, "b.json", 10, "2020-01-01 00:00:12.345")]
+    table_env.execute_sql(f"CREATE TABLE wrong ({columns.format('STRING')}) {with_}")
+    with pytest.raises(ValidationError, match=r"metadata 'file\.size' must be BIGINT or INT"):
+        table_env.execute_sql("SELECT * FROM wrong")
 
 
 def test_partitions_are_marked_at_the_end(table_env, tmp_path):

@@ -82,6 +82,12 @@ def test_groups_in_a_table_environment(table_env: TableEnvironment) -> None:
     assert found == {"a": (3, 6), "b": (1, 2)}
 
 
+def test_percentiles_have_flinks_digits() -> None:
+    tables = Tables()
+    tables.add("t", {"n": DataTypes.INT()}, [(74,), (90,)])
+    assert tables.result("SELECT PERCENTILE(n, 0.1), PERCENTILE(n, 0.9) FROM t") == [(75.6, 88.39999999999999)]
+
+
 def test_time_to_live_is_read_from_the_session() -> None:
     tables = Tables({"table.exec.state.ttl": "1 h"})
     tables.add("t", {"k": DataTypes.INT(), "n": DataTypes.INT()}, [(1, 5), (1, 4)])

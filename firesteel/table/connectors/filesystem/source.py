@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.errors import InvalidProgramError
 from firesteel.common.serialization import ByteArraySchema
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.files.source import FileSource
+from firesteel.filesystem.stores import get_filesystem
 from firesteel.formats.csv.file import CsvReaderFormat, CsvRowReader
 from firesteel.formats.format_reader import FetchedBatch, FormatReader, SplitInput
 from firesteel.formats.stream_format import BulkFormat, StreamFormat
@@ -24,15 +26,27 @@ from firesteel.table.formats.csv.factory import CsvDecodingFormat
 from firesteel.table.runtime.decoding_source import BatchDecoder, DecodingSource
 from firesteel.types.arrow import require_pyarrow
 from firesteel.types.internal import arrow_type, columns_schema, to_column
-from firesteel.types.logical import RowType
+from firesteel.types.logical import (
+    BigIntType,
+    IntType,
+    LocalZonedTimestampType,
+    LogicalType,
+    RowType,
+    VarCharType,
+)
 
 if TYPE_CHECKING:
     from firesteel.datastream import DataStream
 
 __all__ = ["METADATA", "FileSystemTableSource", "FilesDecoder"]
 
-METADATA = ("file.path", "file.name")
-"""The columns of metadata that can be read."""
+METADATA: dict[str, tuple[type[LogicalType], ...]] = {
+    "file.path": (VarCharType,),
+    "file.name": (VarCharType,),
+    "file.size": (BigIntType, IntType),
+    "file.modification-time": (LocalZonedTimestampType,),
+}
+"""The metadata that can be read, and the types of its columns."""
 
 
 class _CsvLines(CsvReaderFormat):
@@ -88,7 +102,7 @@ class FilesDecoder(BatchDecoder):
             found: dict[str, Any] = {}
             for part in source.type.fields:
                 if part.name in source.metadata:
-                    value: Any = path if source.metadata[part.name] == "file.path" else path.rsplit("/", 1)[-1]
+                    value: Any = _metadata(path, source.metadata[part.name])
                 elif part.name in source.partitioning.keys:
                     value = source.partitioning.value(texts, part.name)
                 else:
@@ -96,6 +110,20 @@ class FilesDecoder(BatchDecoder):
                 found[part.name] = to_column([value], part.type)[0]
             self._of_path = {split_id: found}
         return self._of_path[split_id]
+
+
+def _metadata(path: str, key: str) -> Any:
+    """The value of a column of metadata for all rows of a file."""
+    if key == "file.path":
+        return path
+    if key == "file.name":
+        return path.rsplit("/", 1)[-1]
+    status = get_filesystem(path).status(path)
+    if key == "file.size":
+        return status.size
+    if status.modified_ms is None:
+        raise InvalidProgramError(f"The store of {path} does not say when files were written.")
+    return status.modified_ms * 1_000_000
 
 
 def _cast(data: Any, row_type: RowType) -> Any:
@@ -182,7 +210,12 @@ class FileSystemTableSource(ScanTableSource):
             raise ValidationError(
                 f"Invalid metadata key '{unknown[0]}' of connector 'filesystem'.", hint=f"Known: {', '.join(METADATA)}."
             )
-        names = produced_type.field_names[len(produced_type.fields) - len(keys) :]
+        columns = produced_type.fields[len(produced_type.fields) - len(keys) :]
+        for column, key in zip(columns, keys, strict=True):
+            if not isinstance(column.type, METADATA[key]):
+                known = " or ".join(kind().as_summary_string() for kind in METADATA[key])
+                raise ValidationError(f"A column of metadata '{key}' must be {known}.")
+        names = [column.name for column in columns]
         return replace(self, type=produced_type, metadata_columns=tuple(zip(names, keys, strict=True)))
 
     def as_summary_string(self) -> str:

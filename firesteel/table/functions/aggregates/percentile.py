@@ -96,9 +96,10 @@ def _percentile(call: Call, session: Session) -> AggregateBody:
 
 
 def _interpolated(values: list[float], ends: list[int], percentage: float) -> float:
-    position = (ends[-1] - 1) * percentage
+    # counted from 1, as in Flink: the digits of the result depend on it
+    position = (ends[-1] - 1) * percentage + 1.0
     lower, higher = math.floor(position), math.ceil(position)
-    low, high = values[bisect_right(ends, lower)], values[bisect_right(ends, higher)]
+    low, high = values[bisect_right(ends, lower - 1)], values[bisect_right(ends, higher - 1)]
     if lower == higher or low == high:
         return low
     return (higher - position) * low + (position - lower) * high

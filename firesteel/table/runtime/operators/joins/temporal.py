@@ -28,9 +28,9 @@ __all__ = ["STATE", "TIMERS", "TemporalJoinOperator", "TemporalJoinSpec"]
 
 STATE = "temporal-join"
 TIMERS = "temporal-join-timers"
-_ROWS, _VERSIONS, _TIMER = range(3)
+_ROWS, _VERSIONS, _TIMER, _CLEANUP = range(4)
 """Of a key: rows of the left side that wait, with their times and kinds; versions by time, None for a deletion; the
-time of the timer."""
+time of the timer; with a time-to-live, the processing time at which all is dropped."""
 _UPDATE_BEFORE, _DELETE = 1, 3
 
 
@@ -47,11 +47,13 @@ class TemporalJoinSpec(OperatorSpec):
     row_type: RowType
     rowtime: int | None
     session: Session
+    ttl_ms: int = 0
+    """``table.exec.state.ttl``: how long keys are kept after their last row, up to half as long again; 0 for ever."""
 
     def create(self, runtime: OperatorRuntime) -> TemporalJoinOperator | ColumnTemporalJoinOperator:
         """Returns a new operator for one subtask."""
         one_key = runtime.execution.one_key_at_a_time
-        if runtime.keeps_objects and not one_key:
+        if runtime.keeps_objects and not one_key and not self.ttl_ms:
             return ColumnTemporalJoinOperator(self)
         return TemporalJoinOperator(self, one_key_at_a_time=one_key)
 
@@ -69,9 +71,9 @@ class TemporalJoinOperator(TimedRowJoinOperator):
     def open(self, context: OperatorContext) -> None:
         super().open(context)
         self._state = keyed_objects(self._backend, STATE)
-        for key, (_, _, timer) in stored(self._state):
-            if timer is not None:
-                self.register_event_time(timer, key, 0)
+        for key, kept in stored(self._state):
+            if kept[_TIMER] is not None:
+                self.register_event_time(kept[_TIMER], key, 0)
 
     def process_side(self, side: int, batch: ColumnBatch) -> None:
         spec = self._spec
@@ -94,6 +96,7 @@ class TemporalJoinOperator(TimedRowJoinOperator):
                 first[code] = time
         for code, time in first.items():
             self._register(found[code], time, keys[code])
+            self._keep(found[code], keys[code])
         self._state.store_all([keys[code] for code in first], [found[code] for code in first])
 
     def _register(self, kept: list[Any], time: int, key: Any) -> None:
@@ -101,6 +104,29 @@ class TemporalJoinOperator(TimedRowJoinOperator):
         if kept[_TIMER] is None or time < kept[_TIMER]:
             self.register_event_time(time, key, 0)
             kept[_TIMER] = time
+
+    def _keep(self, kept: list[Any], key: Any) -> None:
+        """Puts off the time at which a key is dropped, if it would not be there for the whole time-to-live."""
+        ttl = self._spec.ttl_ms
+        if not ttl:
+            return
+        now = self.context.processing_time()
+        cleanup = kept[_CLEANUP] if len(kept) > _CLEANUP else None
+        if cleanup is not None and now + ttl <= cleanup:
+            return
+        self._backend.key = key
+        if cleanup is not None:
+            self._timers.delete_processing_time_timer(None, cleanup)
+        kept[_CLEANUP:] = [now + ttl * 3 // 2]
+        self._timers.register_processing_time_timer(None, kept[_CLEANUP])
+
+    def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
+        """Drops a key, unless the job has no time-to-live any more."""
+        if not self._spec.ttl_ms:
+            return
+        (kept,) = self._state.load([key])
+        if kept is not None and kept[_CLEANUP:] == [timestamp]:
+            self._state.store_all([key], [None])
 
     def on_timers(self, timers: Sequence[Timer]) -> None:
         """Joins the rows of keys that the watermark has reached."""
@@ -135,7 +161,10 @@ class TemporalJoinOperator(TimedRowJoinOperator):
         kept[_TIMER] = None
         if waiting:
             self._register(kept, min(entry[0] for entry in waiting), key)
-        return kept if waiting or versions else None
+        if not waiting and not versions:
+            return None
+        self._keep(kept, key)
+        return kept
 
     def _matches(self, row: Any, version: Any) -> bool:
         return self._condition is None or self._condition(row + version)[0] is True

@@ -75,10 +75,10 @@ class _Kept:
     def load(self, keys: Any, stored: Sequence[Any]) -> None:
         numbers = keys.tolist()
         null_row = self.versions.codec.null_row
-        waiting = [(key, *entry) for key, (rows, _, _) in zip(numbers, stored, strict=True) for entry in rows]
+        waiting = [(key, *entry) for key, (rows, *_) in zip(numbers, stored, strict=True) for entry in rows]
         versions = [
             (key, time, 0 if row is not None else _DELETE, null_row if row is None else row)
-            for key, (_, found, _) in zip(numbers, stored, strict=True)
+            for key, (_, found, *_) in zip(numbers, stored, strict=True)
             for time, row in found.items()
         ]
         for rows, entries in ((self.waiting, waiting), (self.versions, versions)):
@@ -87,7 +87,7 @@ class _Kept:
                 records = rows.append(rows.codec.encode(tuples), np.array(of_keys, np.int64))
                 rows.columns[_TIMES][records] = times
                 rows.columns[_KINDS][records] = kinds
-        self.timers.load(numbers, [timer for _, _, timer in stored])
+        self.timers.load(numbers, [timer for _, _, timer, *_ in stored])
 
     def entries(self, keys: Any) -> list[Any]:
         found: list[Any] = [[[], {}, timer] for timer in self.timers.entries(keys)]
@@ -128,7 +128,7 @@ class ColumnTemporalJoinOperator(JoinOperator):
         """A timer of another backend: it is there too."""
 
     def on_processing_time(self, timestamp: int, key: Any, namespace: Any) -> None:
-        """Never called: there are no such timers."""
+        """A timer of a time-to-live that the job had before."""
 
     def process_side(self, side: int, batch: ColumnBatch) -> None:
         if side == 1 and batch.kinds is not None:
