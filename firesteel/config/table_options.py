@@ -25,6 +25,9 @@ __all__ = [
     "LATE_FIRE_DELAY",
     "LATE_FIRE_ENABLED",
     "LOCAL_TIME_ZONE",
+    "MATERIALIZED_TABLE_FRESHNESS_CONTINUOUS",
+    "MATERIALIZED_TABLE_FRESHNESS_FULL",
+    "MATERIALIZED_TABLE_FRESHNESS_THRESHOLD",
     "MAX_COLUMN_WIDTH",
     "MAX_TABLE_RESULT_ROWS",
     "MINI_BATCH_ENABLED",
@@ -121,6 +124,24 @@ CATALOG_STORE_FILE_PATH = (
     .string_type()
     .no_default_value()
     .with_description("Directory of the catalog store file, with a YAML file for each catalog.")
+)
+MATERIALIZED_TABLE_FRESHNESS_CONTINUOUS = (
+    _key("materialized-table.default-freshness.continuous")
+    .duration_type()
+    .default_value(Duration.of_minutes(3))
+    .with_description("FRESHNESS of materialized tables that have none, unless their REFRESH_MODE is FULL.")
+)
+MATERIALIZED_TABLE_FRESHNESS_FULL = (
+    _key("materialized-table.default-freshness.full")
+    .duration_type()
+    .default_value(Duration.of_hours(1))
+    .with_description("FRESHNESS of materialized tables that have none and whose REFRESH_MODE is FULL.")
+)
+MATERIALIZED_TABLE_FRESHNESS_THRESHOLD = (
+    _key("materialized-table.refresh-mode.freshness-threshold")
+    .duration_type()
+    .default_value(Duration.of_minutes(30))
+    .with_description("Materialized tables without REFRESH_MODE are refreshed continuously if FRESHNESS is shorter.")
 )
 EARLY_FIRE_ENABLED = (
     _key("table.exec.emit.early-fire.enabled")

@@ -10,6 +10,7 @@ from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef
 from firesteel.table.catalog.columns import Column, ComputedColumn, MetadataColumn
 from firesteel.table.catalog.manager import FoundTable
+from firesteel.table.catalog.objects import TableKind
 from firesteel.table.catalog.resolved_schema import ResolvedSchema
 from firesteel.table.connector.factory import FactoryContext, find_factory
 from firesteel.table.connector.source import ScanTableSource
@@ -83,6 +84,9 @@ def factory_context(
 ) -> FactoryContext:
     """What the factory of a connector gets."""
     others = {key: value for key, value in options.items() if key not in {"connector", *WATERMARK_OPTIONS}}
+    if found.table.kind is TableKind.MATERIALIZED_TABLE:
+        # of the refresh, not of the connector
+        others = {key: value for key, value in others.items() if not key.startswith("partition.fields.")}
     return FactoryContext(
         found.identifier,
         schema,

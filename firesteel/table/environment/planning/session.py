@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -71,6 +72,8 @@ class TableSession:
         self.started_jobs = StartedJobs()
         self.jobs: JobDirectory = self.started_jobs
         """The jobs of SHOW JOBS and STOP JOB: those that this session started, unless it is given others."""
+        self.refresh_jobs: Any = None
+        """The jobs of materialized tables, once there are some."""
         self._expanding: list[str] = []
 
     @property
@@ -94,6 +97,19 @@ class TableSession:
             self.configuration.remove_config(each)
             if self._initial.contains_key(each):
                 self.configuration.set(each, self._initial.get(each))
+
+    def derived(self, options: Mapping[str, str]) -> TableSession:
+        """A session with the same catalogs and functions, and other options."""
+        derived = copy.copy(self)
+        derived.environment = self.environment._create_scratch()
+        derived.environment._executor = self.environment._executor
+        derived.environment._slot_sharing_groups = self.environment._slot_sharing_groups
+        derived.config = TableConfig(derived.environment._configuration)
+        derived.find_function = FunctionLookup(derived)
+        derived._expanding = []
+        for key, value in options.items():
+            derived.set_option(key, value)
+        return derived
 
     def expression_session(self) -> Session:
         """What expressions depend on. A batch has one time; in a stream each row has that of its evaluation."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from firesteel.datastream import StreamExecutionEnvironment
 
 __all__ = [
+    "AfterJob",
     "add_inserts",
     "collecting",
     "dataframe_of",
@@ -116,7 +117,7 @@ def execute_translated(session: TableSession, sinks: Sequence[Sink], translator:
     names = _numbered(tables)
     schema = ResolvedSchema.physical(names, [BigIntType() for _ in names])
     batch = batch_of([[-1] * len(names)], schema.to_physical_row_data_type())
-    return TableResult(schema, ResultRows(_After(client, batch)), style=PrintStyle.RAW, job_client=client)
+    return TableResult(schema, ResultRows(AfterJob(client, batch)), style=PrintStyle.RAW, job_client=client)
 
 
 def _job_name(session: TableSession, default: str) -> str:
@@ -168,7 +169,7 @@ def job_plan(session: TableSession, plans: Sequence[LogicalNode]) -> str:
     return translator.environment.get_execution_plan()
 
 
-class _After:
+class AfterJob:
     """The row of an INSERT, which is there when the job has ended."""
 
     def __init__(self, client: JobClient, batch: ColumnBatch) -> None:

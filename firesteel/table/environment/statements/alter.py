@@ -19,6 +19,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, ok
 from firesteel.table.environment.statements.catalogs import database_of, failing_with
 from firesteel.table.environment.statements.dispatch import execute_statement
+from firesteel.table.environment.statements.materialized import alter_materialized_table
 from firesteel.table.environment.statements.models import alter_model
 from firesteel.table.parser.statements import alter
 from firesteel.table.parser.statements.dml import PartitionSpec
@@ -42,6 +43,8 @@ def _alter(statement: alter.AlterObject, session: TableSession) -> TableResult:
             return _alter_catalog(statement, session)
         case "MODEL":
             return alter_model(statement, session)
+        case "MATERIALIZED TABLE":
+            return alter_materialized_table(statement, session)
     raise ValidationError(f"ALTER {statement.kind} is not supported yet.")
 
 
@@ -49,6 +52,8 @@ def _alter_table(statement: alter.AlterObject, session: TableSession) -> TableRe
     manager, noun = session.manager, statement.kind.capitalize()
     identifier = manager.qualify(statement.path)
     found = manager.find_table(identifier)
+    if found is not None and found.table.kind is TableKind.MATERIALIZED_TABLE:
+        raise ValidationError(f"ALTER {statement.kind} for a materialized table is not allowed")
     if found is None or found.is_temporary or found.table.kind is not TableKind[statement.kind]:
         if statement.if_exists:
             return ok()

@@ -11,15 +11,16 @@ from firesteel.config.configuration import Configuration
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException
+from firesteel.table.catalog.identifiers import ObjectIdentifier
 from firesteel.table.catalog.in_memory import GenericInMemoryCatalog
-from firesteel.table.catalog.objects import CatalogDatabase, CatalogDescriptor, CatalogFunction
+from firesteel.table.catalog.objects import CatalogBaseTable, CatalogDatabase, CatalogDescriptor, CatalogFunction
 from firesteel.table.environment.planning.scans import options_text
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.result import TableResult, ok
 from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.parser.statements import objects
 
-__all__ = ["CATALOG_TYPES", "database_of", "drop_function", "failing_with", "make_catalog"]
+__all__ = ["CATALOG_TYPES", "create_table", "database_of", "drop_function", "failing_with", "make_catalog"]
 
 CATALOG_TYPES: dict[str, str] = {
     "generic_in_memory": "firesteel.table.environment.statements.catalogs",
@@ -114,6 +115,26 @@ def database_of(session: TableSession, path: tuple[str, ...]) -> tuple[str, str]
     if len(path) > 2:
         raise ValidationError(f"The name of a database has one or two parts, got '{'.'.join(path)}'.")
     return (path[0], path[1]) if len(path) == 2 else (session.manager.require_catalog(), path[0])
+
+
+# -- tables ----------------------------------------------------------------------------------------------------
+
+
+def create_table(
+    session: TableSession,
+    identifier: ObjectIdentifier,
+    table: CatalogBaseTable,
+    ignore_if_exists: bool,
+    temporary: bool,
+) -> None:
+    """Adds a table or view to its catalog."""
+    try:
+        session.manager.create_table(identifier, table, ignore_if_exists=ignore_if_exists, temporary=temporary)
+    except CatalogException as error:
+        if temporary:
+            raise ValidationError(str(error)) from error
+        message = f"Could not execute CreateTable in path {identifier}"
+        raise ValidationError(f"{message}\n{error}", hint=error.hint) from error
 
 
 # -- functions -------------------------------------------------------------------------------------------------

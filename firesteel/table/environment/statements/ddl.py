@@ -14,8 +14,9 @@ from firesteel.table.environment.planning.inserts import sink_of
 from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import execute_inserts
 from firesteel.table.environment.results.result import TableResult, ok
-from firesteel.table.environment.statements.catalogs import drop_function, failing_with
+from firesteel.table.environment.statements.catalogs import create_table, drop_function, failing_with
 from firesteel.table.environment.statements.dispatch import execute_statement
+from firesteel.table.environment.statements.materialized import drop_materialized_table
 from firesteel.table.environment.statements.models import drop_model
 from firesteel.table.parser.statements import objects, tables
 from firesteel.table.plan.nodes import LogicalNode, Project
@@ -97,23 +98,6 @@ def _by_name(plan: LogicalNode, names: list[str], schema: ResolvedSchema) -> Log
     return Project(plan, tuple(expressions), tuple(column.name for column in columns))
 
 
-def create_table(
-    session: TableSession,
-    identifier: ObjectIdentifier,
-    table: CatalogBaseTable,
-    ignore_if_exists: bool,
-    temporary: bool,
-) -> None:
-    """Adds a table or view to its catalog."""
-    try:
-        session.manager.create_table(identifier, table, ignore_if_exists=ignore_if_exists, temporary=temporary)
-    except CatalogException as error:
-        if temporary:
-            raise ValidationError(str(error)) from error
-        message = f"Could not execute CreateTable in path {identifier}"
-        raise ValidationError(f"{message}\n{error}", hint=error.hint) from error
-
-
 @execute_statement.register
 def _create_view(statement: tables.CreateView, session: TableSession) -> TableResult:
     manager = session.manager
@@ -140,6 +124,8 @@ def _drop(statement: objects.Drop, session: TableSession) -> TableResult:
     if statement.kind == "MODEL":
         drop_model(session, statement.path, ignore_if_not_exists=statement.if_exists, temporary=statement.temporary)
         return ok()
+    if statement.kind == "MATERIALIZED TABLE":
+        return drop_materialized_table(statement, session)
     if statement.kind not in ("TABLE", "VIEW"):
         raise ValidationError(f"DROP {statement.kind} is not supported yet.")
     kind = TableKind[statement.kind]

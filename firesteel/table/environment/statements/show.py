@@ -17,6 +17,7 @@ from firesteel.table.environment.results.result import TableResult, ok, rows_of,
 from firesteel.table.environment.statements.describe import describe_table
 from firesteel.table.environment.statements.dispatch import execute_statement
 from firesteel.table.environment.statements.jobs import show_jobs
+from firesteel.table.environment.statements.materialized import show_create_materialized_table
 from firesteel.table.environment.statements.models import show_create_model
 from firesteel.table.functions.registry import functions
 from firesteel.table.parser.statements import utility
@@ -31,7 +32,7 @@ _COLUMNS = {
     "DATABASES": "database name",
     "TABLES": "table name",
     "VIEWS": "view name",
-    "MATERIALIZED TABLES": "materialized table name",
+    "MATERIALIZED TABLES": "materialized table",
     "FUNCTIONS": "function name",
     "USER FUNCTIONS": "function name",
     "MODULES": "module name",
@@ -137,6 +138,8 @@ def _show_create(statement: utility.ShowCreate, session: TableSession) -> TableR
         if descriptor is None:
             raise ValidationError(f"Cannot obtain metadata information from Catalog {name}.")
         return strings(["result"], [(create_catalog_text(name, descriptor.options, descriptor.comment),)])
+    if statement.kind == "MATERIALIZED TABLE":
+        return show_create_materialized_table(statement.path, session)
     if statement.kind == "MODEL":
         return show_create_model(statement.path, session)
     if statement.kind not in ("TABLE", "VIEW"):
@@ -150,7 +153,7 @@ def _show_create(statement: utility.ShowCreate, session: TableSession) -> TableR
             hint=session.nearest_table(identifier.object_name),
         )
     if found.table.kind is not TableKind[statement.kind]:
-        one, other = ("VIEW", "TABLE") if statement.kind == "TABLE" else ("TABLE", "VIEW")
+        one, other = found.table.kind.value.replace("_", " "), statement.kind
         raise ValidationError(
             f"SHOW CREATE {other} is only supported for {other.lower()}s, but {identifier} is a {one.lower()}. Please "
             f"use SHOW CREATE {one} instead."

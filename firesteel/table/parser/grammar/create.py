@@ -186,7 +186,7 @@ class CreateGrammar(ClauseGrammar):
         self.expect("AS")
         return CreateMaterializedTable(
             path,
-            self.query(),
+            self.spanned(self.query),
             schema,
             comment,
             distribution,
