@@ -15,7 +15,9 @@ import pytest
 
 from firesteel.common.types import RowKind
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.model.checkpoint_options import SnapshotKind
 from firesteel.runtime.model.elements import MAX_WATERMARK
+from firesteel.runtime.model.key_groups import KeyGroupRange
 from firesteel.runtime.operators.checkpointed import StateInitializationContext
 from firesteel.table import DataTypes, EnvironmentSettings, TableEnvironment
 from firesteel.table.bound.errors import EvaluationError, ValidationError
@@ -28,9 +30,11 @@ from firesteel.table.plan.streaming import Sink
 from firesteel.table.rules.optimizer import optimize
 from firesteel.table.rules.options import OptimizerOptions
 from firesteel.table.runtime.operators.ranks.compacting import CompactingMaterializeSpec, WatermarkStampsSpec
+from firesteel.testing.clock import FakeClock
 from firesteel.testing.operator_context import FAKE_RUNTIME, FakeOperatorContext
 from firesteel.types.logical import RowType, TimestampKind, TimestampType
 from tests.support.sql_harness import HarnessTable, QueryHarness
+from tests.support.state.keyed_backends import Workbench
 
 RECORDED = json.loads((Path(__file__).parent / "conflicts.json").read_text("utf-8"))
 ROWTIME = TimestampType(3, TimestampKind.ROWTIME)
@@ -104,8 +108,8 @@ def test_recorded(case: dict[str, Any]) -> None:
 class Attempt:
     """A subtask before the exchange, and one behind it that has the state of the attempt before."""
 
-    def __init__(self, context: FakeOperatorContext, restored: int | None) -> None:
-        spec = CompactingMaterializeSpec((0,), (), False, PAIR)
+    def __init__(self, context: FakeOperatorContext, restored: int | None, ttl_ms: int = 0) -> None:
+        spec = CompactingMaterializeSpec((0,), (), False, PAIR, ttl_ms=ttl_ms)
         self._stamps = WatermarkStampsSpec().create(FAKE_RUNTIME)
         self._stamped = FakeOperatorContext(None)
         self._stamped.emit = lambda values, _: self._operator.process_columns(values)  # type: ignore[method-assign, assignment]
@@ -145,6 +149,66 @@ def test_restored_changes_are_applied_before_those_with_an_earlier_stamp() -> No
     assert second.watermark(5) == []
     assert second.watermark(6) == [(3, (1, "b"))]
     assert list(context.backend.keys("waiting")) == []  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", ["hashmap", "rocksdb"])
+def test_changes_wait_across_another_parallelism(kind: str) -> None:
+    bench = Workbench(kind, 8, FakeClock(1000))
+    try:
+        backend = bench.backend()
+        first = Attempt(FakeOperatorContext(None, backend=backend), None)
+        for key in range(20):
+            first.push(RowKind.INSERT, (key, "a"), 10)
+        assert len(first.watermark(11)) == 20
+        for key in range(20):
+            first.push(RowKind.DELETE, (key, "a"), 12)
+            first.push(RowKind.INSERT, (key, "b"), 13)
+        handle = bench.snapshot(backend, SnapshotKind.SAVEPOINT)
+        found: dict[Any, Any] = {}
+        for groups in (KeyGroupRange(0, 2), KeyGroupRange(3, 7)):
+            part = bench.restore([handle], groups)
+            held = set(part.keys("waiting"))
+            second = Attempt(FakeOperatorContext(None, backend=part), 5)
+            second.watermark(3)
+            for key in held & {1, 2, 3, 4, 5}:
+                second.push(RowKind.DELETE, (key, "b"), 3)
+            changes = second.watermark(MAX_WATERMARK)
+            assert {row[0] for _, row in changes} == held
+            found.update({row[0]: (kind, row[1]) for kind, row in changes})
+        assert found == {key: (3, "a") if key in range(1, 6) else (2, "b") for key in range(20)}
+    finally:
+        bench.close()
+
+
+@pytest.mark.parametrize("kind", ["hashmap", "rocksdb"])
+def test_rows_and_changes_expire_on_their_own(kind: str) -> None:
+    clock = FakeClock(1000)
+    bench = Workbench(kind, 8, clock)
+    try:
+        backend = bench.backend()
+        first = Attempt(FakeOperatorContext(None, clock, backend), None, ttl_ms=60_000)
+        first.push(RowKind.INSERT, (1, "a"), 10)
+        assert first.watermark(11) == [(0, (1, "a"))]
+        clock.advance(50_000)
+        first.push(RowKind.INSERT, (2, "late"), 11)
+        first.push(RowKind.DELETE, (1, "a"), 11)
+        first.push(RowKind.INSERT, (1, "b"), 11)
+        clock.advance(10_000)
+        # the row was emitted a minute ago, the changes of its key came later
+        assert sorted(first.watermark(12)) == [(0, (1, "b")), (0, (2, "late"))]
+        first.push(RowKind.INSERT, (2, "x"), 12)
+        clock.advance(64_999)
+        first.push(RowKind.INSERT, (1, "c"), 12)
+        clock.advance(1)
+        # a change that waits is kept five seconds more than a row that was emitted
+        assert first.watermark(13) == [(0, (1, "c"))]
+        handle = bench.snapshot(backend, SnapshotKind.SAVEPOINT)
+        clock.advance(59_999)
+        second = Attempt(FakeOperatorContext(None, clock, bench.restore([handle])), 3, ttl_ms=60_000)
+        second.push(RowKind.DELETE, (1, "c"), 20)
+        assert second.watermark(MAX_WATERMARK) == [(3, (1, "c"))]
+    finally:
+        bench.close()
 
 
 def test_blackhole_and_watermarks() -> None:

@@ -7,7 +7,7 @@ behind them. Rows of one primary key that are left then are a conflict.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.columns.batch import ColumnBatch
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["CompactingMaterializeSpec", "WatermarkStampsSpec"]
 
 Row = tuple[Any, ...]
+_LONGER_MS = 5_000
+"""Changes that wait are kept so much longer than the row that was emitted, as in Flink."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class CompactingMaterializeSpec(OperatorSpec):
     row_type: RowType
     output_rowtime: int | None = None
     ttl_ms: int = 0
+    """``table.exec.state.ttl``: how long an emitted row is known, and changes a little longer; 0 for ever."""
 
     def create(self, runtime: OperatorRuntime) -> CompactingMaterializeOperator:
         """Returns a new operator for one subtask."""
@@ -85,11 +88,27 @@ class _Waiting:
     """The row that was emitted last."""
     changes: dict[int, list[tuple[int, Row]]]
     """The kinds and rows that wait, by their stamps."""
+    emitted_at: int = 0
+    """When that row was emitted, if there is a time-to-live."""
+    changed_at: dict[int, int] = field(default_factory=dict)
+    """When the last change of a stamp came, likewise."""
 
-    def stored(self) -> Any:
+    def stored(self, has_times: bool) -> Any:
         """What state has; None if there is nothing."""
-        has_rows = self.current is not None or self.changes
-        return (self.restored, self.current, self.changes) if has_rows else None
+        if self.current is None and not self.changes:
+            return None
+        times = (self.emitted_at, self.changed_at) if has_times else ()
+        return (self.restored, self.current, self.changes, *times)
+
+    def expire(self, now: int, ttl_ms: int) -> None:
+        """Forgets what is older than the time-to-live; what has no time gets one."""
+        if self.emitted_at and self.emitted_at + ttl_ms <= now:
+            self.current = None
+        self.emitted_at = self.emitted_at or now
+        self.changed_at = {stamp: self.changed_at.get(stamp, now) for stamp in self.changes}
+        for stamp, time in list(self.changed_at.items()):
+            if time + ttl_ms + _LONGER_MS <= now:
+                del self.changes[stamp], self.changed_at[stamp]
 
 
 class CompactingMaterializeOperator(KeyedColumnOperator):
@@ -104,7 +123,8 @@ class CompactingMaterializeOperator(KeyedColumnOperator):
     """
 
     def __init__(self, spec: CompactingMaterializeSpec) -> None:
-        super().__init__(spec.keys, "waiting", spec.ttl_ms)
+        # its parts expire on their own, before the state of the key does
+        super().__init__(spec.keys, "waiting", spec.ttl_ms and spec.ttl_ms + 2 * _LONGER_MS)
         self._spec = spec
         self._codec = RowCodec(spec.row_type)
         self._identity = identity_of([part.type for part in spec.row_type.fields])
@@ -112,6 +132,7 @@ class CompactingMaterializeOperator(KeyedColumnOperator):
         self._restored: int | None = None
         self._watermarks = 0
         """How many have come; the first one after a restore may be that of the checkpoint."""
+        self._has_ttl = spec.ttl_ms > 0
         self._emitted: list[tuple[int, Row]] = []
 
     def initialize_state(self, context: StateInitializationContext) -> None:
@@ -133,6 +154,7 @@ class CompactingMaterializeOperator(KeyedColumnOperator):
         rows = self._codec.decode(batch.data.select(range(width)))
         kinds = [INSERT] * len(batch) if batch.kinds is None else batch.kinds.tolist()
         is_settled = self._restored is None or self._watermarks > 1
+        now = self.context.processing_time()
         for row, code, kind, time in zip(rows, codes.tolist(), kinds, stamps, strict=True):
             changes = states[code].changes
             stamp = time if is_settled else MIN_TIMESTAMP
@@ -140,13 +162,17 @@ class CompactingMaterializeOperator(KeyedColumnOperator):
                 self._backend.key = keys[code]
                 self._timers.register_event_time_timer(None, stamp + 1)
             self._add(changes.setdefault(stamp, []), kind, row)
-        self._objects.store_all(keys, [state.stored() for state in states])
+            states[code].changed_at[stamp] = now
+        self._objects.store_all(keys, [state.stored(self._has_ttl) for state in states])
 
     def _settled(self, key: Any, stored: Any) -> _Waiting:
         """The state of a key, with restored changes in one list."""
         if stored is None:
             return _Waiting(self._restored, None, {})
         state = _Waiting(*stored)
+        now = self.context.processing_time()
+        if self._has_ttl:
+            state.expire(now, self._spec.ttl_ms)
         if state.restored == self._restored:
             return state
         merged: list[tuple[int, Row]] = []
@@ -156,7 +182,8 @@ class CompactingMaterializeOperator(KeyedColumnOperator):
         if merged:
             self._backend.key = key
             self._timers.register_event_time_timer(None, MIN_TIMESTAMP + 1)
-        return _Waiting(self._restored, state.current, {MIN_TIMESTAMP: merged} if merged else {})
+        waiting = {MIN_TIMESTAMP: merged} if merged else {}
+        return _Waiting(self._restored, state.current, waiting, state.emitted_at, dict.fromkeys(waiting, now))
 
     def _add(self, changes: list[tuple[int, Row]], kind: int, row: Row) -> None:
         adds = kind in (INSERT, UPDATE_AFTER)
@@ -211,11 +238,12 @@ class CompactingMaterializeOperator(KeyedColumnOperator):
             self._put(state, INSERT, rows[0])
         elif not self._same(state.current, rows[0]):
             self._put(state, UPDATE_AFTER, rows[0])
-        self._objects.store(key, state.stored())
+        self._objects.store(key, state.stored(self._has_ttl))
 
     @staticmethod
     def _due(state: _Waiting, stamp: int) -> Iterator[tuple[int, Row]]:
         for due in sorted(time for time in state.changes if time <= stamp):
+            state.changed_at.pop(due, None)
             yield from state.changes.pop(due)
 
     def _apply(self, rows: list[Row], kind: int, row: Row) -> None:
@@ -231,6 +259,7 @@ class CompactingMaterializeOperator(KeyedColumnOperator):
     def _put(self, state: _Waiting, kind: int, row: Row | None) -> None:
         self._emitted.append((kind, state.current if row is None else row))  # type: ignore[arg-type]
         state.current = row
+        state.emitted_at = self.context.processing_time()
 
     def _conflict(self, row: Row) -> EvaluationError:
         names = self._spec.row_type.field_names
