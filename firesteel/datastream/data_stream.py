@@ -55,6 +55,7 @@ from firesteel.graph.transformation import (
 from firesteel.process.pyflink_names import is_pyflink_program
 from firesteel.runtime.model import partitioner as partitioners
 from firesteel.runtime.model.operator_spec import OperatorSpec
+from firesteel.runtime.operators.global_commit import GlobalCommitSink, SinkWriterSpec
 from firesteel.runtime.operators.inline import FilterSpec, FlatMapSpec, MapSpec, ProcessSpec
 from firesteel.runtime.operators.sink import SinkSpec
 from firesteel.runtime.operators.timestamps import TimestampsAndWatermarksSpec
@@ -370,14 +371,22 @@ class DataStream(OperatorSettings, Generic[T_co]):
         to_text = java_text(stream._transformation.output_type)
         if to_text is not None:
             sink = sink.with_text(to_text)
+        name = getattr(sink, "name", None) or type(sink).__name__
+        writer: OneInputTransformation | None = None
+        if sink.commits_globally:
+            # the settings of the sink are those of its writers
+            writer = OneInputTransformation(
+                stream._transformation, SinkWriterSpec(sink), name=name, defined_at=user_call_site()
+            )
+            self._environment._add_operator(writer)
+            sink, name = GlobalCommitSink(sink), "Global Committer"
         transformation = SinkTransformation(
-            stream._transformation,
-            SinkSpec(sink),
-            name=getattr(sink, "name", None) or type(sink).__name__,
-            defined_at=user_call_site(),
+            writer or stream._transformation, SinkSpec(sink), name=name, defined_at=user_call_site(), part_of=writer
         )
+        if writer is not None:
+            transformation.parallelism = transformation.max_parallelism = 1
         self._environment._add_operator(transformation)
-        return DataStreamSink(self._environment, transformation)
+        return DataStreamSink(self._environment, transformation, writer)
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Prints each record where the program runs, after the identifier and the subtask if any.

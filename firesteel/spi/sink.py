@@ -99,6 +99,10 @@ class SinkWriter(ABC, Generic[CommittableT]):
         """What the committer commits once the checkpoint is complete; each is given once."""
         return []
 
+    def prepare_commit_for(self, checkpoint_id: int | None) -> list[CommittableT]:
+        """As ``prepare_commit``, which it calls unless overridden, with the checkpoint; None at the end of input."""
+        return self.prepare_commit()
+
     def snapshot_state(self, checkpoint_id: int) -> Sequence[Any] | None:
         """What a checkpoint keeps of the writer, as items that are dealt out to the writers of a restored job."""
         return None
@@ -134,9 +138,20 @@ class Sink(ABC):
     shares_writer_state: ClassVar[bool] = False
     """Whether each writer of a restored job is given the state of all writers, instead of a part."""
 
+    commits_globally: ClassVar[bool] = False
+    """Whether one committer commits what all writers prepared for a checkpoint, as one committable
+    (``combine_committables``). The writers are then stateless, and nothing but the records of the interval is lost with
+    them."""
+
     @abstractmethod
     def create_writer(self, context: WriterContext) -> SinkWriter[Any]:
         """A new writer for one subtask."""
+
+    def combine_committables(
+        self, committables: Sequence[Any], context: WriterContext, checkpoint_id: int | None
+    ) -> list[Any]:
+        """What the global committer of a sink that ``commits_globally`` gets for a checkpoint; None: at the end."""
+        return list(committables)
 
     def restore_writer(self, context: WriterContext, state: list[Any]) -> SinkWriter[Any]:
         """A writer restored from a checkpoint; ``state`` has the items assigned to this subtask, perhaps none."""

@@ -18,12 +18,18 @@ __all__ = ["DataStreamSink"]
 class DataStreamSink(OperatorSettings):
     """A sink that was added to a stream."""
 
-    def __init__(self, environment: StreamExecutionEnvironment, transformation: SinkTransformation):
+    def __init__(
+        self,
+        environment: StreamExecutionEnvironment,
+        transformation: SinkTransformation,
+        writer: Transformation | None = None,
+    ):
         self._environment = environment
         self._transformation = transformation
+        self._writer = writer
 
     def __repr__(self) -> str:
-        return f"<DataStreamSink {self._transformation.name!r}>"
+        return f"<DataStreamSink {self._operator().name!r}>"
 
     def require_delivery_guarantee(self, guarantee: DeliveryGuarantee) -> DataStreamSink:
         """Rejects the program at submission unless this sink, its job and their sources provide the guarantee."""
@@ -33,4 +39,4 @@ class DataStreamSink(OperatorSettings):
         return self
 
     def _operator(self) -> Transformation:
-        return self._transformation
+        return self._writer or self._transformation

@@ -21,7 +21,7 @@ from firesteel.spi.sink import Committer, DeliveryGuarantee, Sink, SinkWriter
 if TYPE_CHECKING:
     from firesteel.runtime.model.operator_spec import OperatorRuntime
 
-__all__ = ["COMMITTABLES", "WRITER_STATE", "SinkOperator", "SinkSpec"]
+__all__ = ["COMMITTABLES", "WRITER_STATE", "SinkOperator", "SinkSpec", "attempt_id_of", "sink_id_of"]
 
 COMMITTABLES = "_committables"
 """Pairs of the checkpoint something was prepared for and what is to be committed."""
@@ -123,8 +123,8 @@ class SinkOperator(StreamOperator):
         """Commits what was restored (5), then creates the writer."""
         super().open(context)
         self.attempt_number = context.runtime_context.get_attempt_number()
-        self.sink_id = _sink_id(context.runtime_context)
-        self.attempt_id = _attempt_id(context.runtime_context)
+        self.sink_id = sink_id_of(context.runtime_context)
+        self.attempt_id = attempt_id_of(context.runtime_context)
         self.execution = context.execution
         self._committer = self._sink.create_committer()
         if self._restored is None:
@@ -179,7 +179,7 @@ class SinkOperator(StreamOperator):
         assert self._writer is not None
         if not self._ended:
             self._writer.flush(end_of_input=False)
-        committables = self._writer.prepare_commit()
+        committables = self._writer.prepare_commit_for(checkpoint_id)
         if committables and self._committer is not None:
             # kept at once: should the rest of the snapshot fail, they go with the next checkpoint
             self._prepared.setdefault(checkpoint_id, []).extend(committables)
@@ -210,13 +210,13 @@ class SinkOperator(StreamOperator):
         if self.context.checkpointing:
             return
         if self.execution.commits_in_driver:
-            committables = self._writer.prepare_commit()
+            committables = self._writer.prepare_commit_for(None)
             if self._committer is not None:
                 self.prepared = committables
         else:
             # with what was prepared for a savepoint, the only snapshot there can have been
             committables = [item for items in self._prepared.values() for item in items]
-            committables += self._writer.prepare_commit()
+            committables += self._writer.prepare_commit_for(None)
             if self._committer is not None:
                 self._committer.commit(committables)
             self._prepared.clear()
@@ -233,14 +233,14 @@ class SinkOperator(StreamOperator):
                 committer.close()
 
 
-def _sink_id(runtime_context: Any) -> str:
+def sink_id_of(runtime_context: Any) -> str:
     """Identifies the sink and the job."""
     if not runtime_context.job_id:
         return uuid.uuid4().hex[:16]
     return _digest(runtime_context.job_id, runtime_context.operator_id)
 
 
-def _attempt_id(runtime_context: Any) -> str:
+def attempt_id_of(runtime_context: Any) -> str:
     """Identifies the run and the attempt."""
     if not runtime_context.run_id:
         return uuid.uuid4().hex[:16]

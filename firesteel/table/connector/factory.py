@@ -28,7 +28,9 @@ __all__ = [
 BUILT_IN: dict[str, str] = {
     "blackhole": "firesteel.table.connectors.blackhole",
     "datagen": "firesteel.table.connectors.datagen",
+    "delta": "firesteel.table.connectors.delta",
     "filesystem": "firesteel.table.connectors.filesystem",
+    "iceberg": "firesteel.table.connectors.iceberg",
     "jdbc": "firesteel.table.connectors.postgres.jdbc",
     "kafka": "firesteel.table.connectors.kafka",
     "nexmark": "firesteel.table.connectors.nexmark",

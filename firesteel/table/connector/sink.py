@@ -27,6 +27,8 @@ class SinkContext:
     """The columns that are written."""
     primary_key: tuple[int, ...] = ()
     """The columns of the primary key of the table."""
+    is_insert_only: bool = True
+    """Whether the rows are insertions, all of them."""
 
 
 class DynamicTableSink(ABC):

@@ -142,14 +142,15 @@ def _idle_timeout(translator: Translator) -> int:
 def sink(node: Sink, translator: Translator) -> Any:
     """Writes the rows."""
     name = node.sink.as_summary_string() if node.identifier is None else node.identifier.object_name
-    context = SinkContext(f"Sink: {name}", node.row_type, node.primary_key)
+    is_insert_only = translator.traits(node.input).mode.is_insert_only
+    context = SinkContext(f"Sink: {name}", node.row_type, node.primary_key, is_insert_only)
     stream = translator.translate(node.input)
     # nodes may get more UPDATE_BEFORE rows than they asked for
-    if not translator.traits(node.input).mode.is_insert_only and not node.accepts_update_before:
+    if not is_insert_only and not node.accepts_update_before:
         stream = translator.apply(stream, "DropUpdateBefore", DropUpdateBeforeSpec())
     written = node.sink.consume(stream, context)
     if node.identifier is not None and written._transformation is not stream._transformation:
-        translator.identify(written._transformation, f"Sink-{node.identifier.as_summary_string()}", None)
+        translator.identify(written._operator(), f"Sink-{node.identifier.as_summary_string()}", None)
     parallelism = parallelism_of(stream._transformation)
     if parallelism is not None and written._transformation.parallelism is None:
         # changes of a row must not overtake each other on the way

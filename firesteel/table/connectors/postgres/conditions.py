@@ -22,26 +22,15 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from firesteel.table.bound.nodes import Call, Cast, Expression, InputRef, Literal
-from firesteel.table.bound.session import Session
-from firesteel.table.evaluation.folding import fold
+from firesteel.table.bound.nodes import Call, Expression, InputRef, Literal
+from firesteel.table.connectors.operands import COMPARISONS, MIRRORED, plain_operand
 from firesteel.types import logical as t
 from firesteel.types.logical import LogicalType
 
 __all__ = ["condition_text", "quoted_name"]
 
-_COMPARISONS = {
-    "EQUALS": "=",
-    "NOT_EQUALS": "<>",
-    "LESS_THAN": "<",
-    "LESS_THAN_OR_EQUAL": "<=",
-    "GREATER_THAN": ">",
-    "GREATER_THAN_OR_EQUAL": ">=",
-}
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NULL_TESTS = {"IS_NULL": "IS NULL", "IS_NOT_NULL": "IS NOT NULL"}
-_INTEGERS: dict[type[LogicalType], int] = {t.TinyIntType: 3, t.SmallIntType: 5, t.IntType: 10, t.BigIntType: 19}
-_EXACT = (*_INTEGERS, t.DecimalType)
+_EXACT = (t.TinyIntType, t.SmallIntType, t.IntType, t.BigIntType, t.DecimalType)
 _NANOS = 1000
 
 
@@ -63,35 +52,16 @@ def condition_text(condition: Expression) -> str | None:
         return _disjunction(arguments)
     if condition.function in _NULL_TESTS and isinstance(arguments[0], InputRef):
         return f"{quoted_name(arguments[0].name)} {_NULL_TESTS[condition.function]}"
-    plain = [_plain(argument) for argument in arguments]
+    plain = [plain_operand(argument) for argument in arguments]
     if condition.function == "IN":
         return _in_list(plain)
-    operator = _COMPARISONS.get(condition.function)
+    operator = COMPARISONS.get(condition.function)
     match plain:
         case (InputRef() as column, Literal() as value) if operator:
             return _comparison(column, operator, value)
         case (Literal() as value, InputRef() as column) if operator:
-            return _comparison(column, _MIRRORED.get(operator, operator), value)
+            return _comparison(column, MIRRORED.get(operator, operator), value)
     return None
-
-
-def _plain(expression: Expression) -> Expression:
-    """A column or a literal without casts that change no value."""
-    if not isinstance(expression, Cast):
-        return expression
-    if isinstance(expression.operand, Literal):
-        return fold(expression, Session())
-    digits, wider = _digits(expression.operand.type), _digits(expression.type)
-    is_lossless = digits is not None and wider is not None and all(a <= b for a, b in zip(digits, wider, strict=True))
-    return expression.operand if is_lossless else expression
-
-
-def _digits(type_: LogicalType) -> tuple[int, int] | None:
-    """The digits before and after the point."""
-    if isinstance(type_, t.DecimalType):
-        precision, scale = type_.precision, type_.scale
-        return None if precision is None or scale is None else (precision - scale, scale)
-    return next(((digits, 0) for kind, digits in _INTEGERS.items() if isinstance(type_, kind)), None)
 
 
 def _in_list(parts: Sequence[Expression]) -> str | None:

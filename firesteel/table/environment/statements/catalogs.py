@@ -24,6 +24,7 @@ __all__ = ["CATALOG_TYPES", "create_table", "database_of", "drop_function", "fai
 
 CATALOG_TYPES: dict[str, str] = {
     "generic_in_memory": "firesteel.table.environment.statements.catalogs",
+    "iceberg": "firesteel.table.connectors.iceberg.catalog",
     "jdbc": "firesteel.table.connectors.postgres.catalog",
     "spark": "firesteel.table.environment.spark_tables",
 }

@@ -1,0 +1,1 @@
+"""What the connectors ``iceberg`` and ``delta`` share."""
