@@ -256,7 +256,7 @@ class DeltaScan(LakeScan):
         kinds = np.array([_KINDS[kind] for kind in data.column("_change_type").to_pylist()], np.int8)
         # files are in no order: what is taken away by a version comes before what it adds
         order = np.argsort(kinds % 2 == 0, kind="stable")
-        yield ColumnRows(as_columns(data.take(pa.array(order)), self.row_type), kinds[order])
+        yield ColumnRows(as_columns(data, self.row_type).take(pa.array(order)), kinds[order])
 
 
 def _constant(partition: Mapping[str, str | None], name: str, types: Mapping[str, Any]) -> Any:

@@ -23,6 +23,7 @@ MAX_CHECKPOINT_ID = "flink.max-committed-checkpoint-id"
 TRANSACTION = "firesteel.transaction"
 """The attempt of a job: checkpoint ids grow within it, and may come again in another one."""
 _MAX_KEYS_IN_FILTER = 200
+_RETRIES = "commit.retry.num-retries"
 
 
 def _summary(committable: LakeCommittable) -> dict[str, str]:
@@ -63,13 +64,23 @@ def _translating(table: Any) -> Iterator[None]:
         raise LakeError(f"The table '{name}' cannot be changed: {error}.") from error
 
 
+def _once(table: Any) -> Any:
+    """A transaction that pyiceberg does not repeat after a conflict.
+
+    It would not see that another process, an attempt that is not dead yet, has committed the same files.
+    """
+    # only what this process has read of the table: properties are not part of a commit
+    table.metadata.properties[_RETRIES] = "0"
+    return table.transaction()
+
+
 def _files(table: Any, files: Sequence[Mapping[str, Any]]) -> list[Any]:
     return [data_file(plain, table.format_version) for plain in files]
 
 
 def append(table: Any, committable: LakeCommittable) -> None:
     """Adds a snapshot with the files."""
-    with _translating(table), table.transaction() as transaction:
+    with _translating(table), _once(table) as transaction:
         with transaction.update_snapshot(snapshot_properties=_summary(committable)).fast_append() as snapshot:
             for file in _files(table, committable.files):
                 snapshot.append_data_file(file)
@@ -87,7 +98,7 @@ def overwrite(table: Any, committable: LakeCommittable, by_partition: bool) -> N
 
 
 def _replace(table: Any, committable: LakeCommittable, old: Sequence[Any], new: Sequence[Any]) -> None:
-    with table.transaction() as transaction:
+    with _once(table) as transaction:
         with transaction.update_snapshot(snapshot_properties=_summary(committable)).overwrite() as snapshot:
             for file in old:
                 snapshot.delete_data_file(file)
