@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CatalogColumnStatistics", "CatalogTableStatistics"]
+__all__ = ["CatalogColumnStatistics", "CatalogTableStatistics", "ColumnStatistics"]
 
 UNKNOWN = -1
 
@@ -50,6 +51,21 @@ class CatalogTableStatistics:
     def copy(self) -> CatalogTableStatistics:
         """The same; it does not change."""
         return self
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """What ANALYZE TABLE has found of a column; None where it does not apply to the type, or there are no values."""
+
+    null_count: int
+    distinct_count: int | None = None
+    min: Any = None
+    max: Any = None
+    max_length: int | None = None
+    """Of strings in characters, of bytes in bytes."""
+    average_length: float | None = None
+    true_count: int | None = None
+    false_count: int | None = None
 
 
 class CatalogColumnStatistics:

@@ -24,7 +24,7 @@ from firesteel.table.environment.planning.streams import anonymous
 from firesteel.table.environment.results.result import TableResult
 from firesteel.table.environment.results.spark import from_dataframe
 from firesteel.table.environment.statement_set import StatementSet
-from firesteel.table.environment.statements import alter, changes, describe, modules, options, procedures  # noqa: F401 - they register their statements
+from firesteel.table.environment.statements import alter, analyze, changes, describe, modules, options, procedures  # noqa: F401 - they register their statements
 from firesteel.table.environment.statements.catalogs import failing_with, make_catalog
 from firesteel.table.environment.statements.compiled_plan import CompiledPlan, load_plan
 from firesteel.table.environment.statements.ddl import create_table

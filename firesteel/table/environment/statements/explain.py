@@ -10,6 +10,7 @@ from firesteel.table.environment.planning.session import TableSession
 from firesteel.table.environment.results.execution import collecting, job_plan, optimizer_options, translator_of
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
 from firesteel.table.environment.results.spark import plan_for_spark
+from firesteel.table.environment.statements.analyze import analyzed_rows
 from firesteel.table.environment.statements.dispatch import execute_statement, plan_of
 from firesteel.table.environment.statements.plan_tree import PlanTree
 from firesteel.table.explain_detail import ExplainDetail
@@ -58,7 +59,10 @@ def explain_plans(plans: Sequence[LogicalNode], session: TableSession, details: 
     """The plans as they were bound, as they are run, and what runs them."""
     if ExplainDetail.PLAN_ADVICE in details:
         raise ValidationError("EXPLAIN PLAN_ADVICE is not supported yet.")
-    parts = ["== Abstract Syntax Tree ==\n" + PlanTree(plans, with_exchanges=False).print()]
+    # batches show it here: Spark chooses their plan
+    with_cost = ExplainDetail.ESTIMATED_COST in details and not session.is_streaming
+    tree = PlanTree(plans, with_cost=with_cost, known_rows=partial(analyzed_rows, session), with_exchanges=False)
+    parts = ["== Abstract Syntax Tree ==\n" + tree.print()]
     if session.is_streaming:
         parts += _streaming_parts(plans, details, session)
     else:

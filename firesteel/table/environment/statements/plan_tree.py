@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from firesteel.table.environment.statements.row_counts import row_count
+from firesteel.table.environment.statements.row_counts import KnownRows, row_count
 from firesteel.table.plan.exchanges import FORWARD, distributions
 from firesteel.table.plan.nodes import LogicalNode
 from firesteel.table.plan.traits import Traits
@@ -29,6 +29,7 @@ class PlanTree:
         traits: Mapping[LogicalNode, Traits] | None = None,
         *,
         with_cost: bool = False,
+        known_rows: KnownRows = lambda _: None,
         with_exchanges: bool = True,
         with_reuse: bool = False,
         phases: Callable[[LogicalNode], tuple[str, list[str]]] | None = None,
@@ -36,6 +37,7 @@ class PlanTree:
         self._plans = plans
         self._traits = traits or {}
         self._with_cost = with_cost
+        self._known_rows = known_rows
         self._with_exchanges = with_exchanges
         self._phases = phases or (lambda node: (node.describe(), []))
         self._numbers: dict[LogicalNode, int] = {}
@@ -95,6 +97,6 @@ class PlanTree:
             is_call = text.endswith(")")
             text = f"{text[:-1]}{'' if text.endswith('()') else ', '}{mode})" if is_call else f"{text}({mode})"
         if self._with_cost:
-            count = row_count(node)
+            count = row_count(node, self._known_rows)
             text += f": rowcount = {'unknown' if count is None else count}"
         return text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from firesteel.table.connectors.in_memory import InMemorySource
 from firesteel.table.plan.nodes import (
     Aggregate,
@@ -17,11 +19,14 @@ from firesteel.table.plan.nodes import (
 )
 from firesteel.table.plan.streaming import Calc, WatermarkAssigner
 
-__all__ = ["row_count"]
+__all__ = ["KnownRows", "row_count"]
+
+KnownRows = Callable[[TableScan], int | None]
+"""The number of rows of a table; None if it is not known."""
 
 
-def row_count(node: LogicalNode) -> int | None:
-    """The number of rows; None if it is not known.
+def row_count(node: LogicalNode, known: KnownRows = lambda _: None) -> int | None:
+    """The number of rows; None if it is not known. ``known`` has that of tables, from their statistics.
 
     >>> from firesteel.table import DataTypes
     >>> from firesteel.types.logical import RowType
@@ -29,12 +34,14 @@ def row_count(node: LogicalNode) -> int | None:
     >>> row_count(SetOperation(SetKind.UNION, (rows, rows), all=True)), row_count(Aggregate(rows, (0,)))
     (4, None)
     """
-    counts = [row_count(below) for below in node.inputs()]
+    counts = [row_count(below, known) for below in node.inputs()]
     match node:
         case Values():
             return len(node.rows)
         case TableScan() if isinstance(node.source, InMemorySource):
             return len(node.source.batch)
+        case TableScan():
+            return known(node)
         case Calc() if node.condition is not None:
             return None
         case Projection() | WatermarkAssigner():

@@ -171,9 +171,9 @@ def _show_partitions(statement: utility.ShowPartitions, session: TableSession) -
         raise ValidationError(
             f"Table {identifier.to_object_path()} in catalog {identifier.catalog_name} is not partitioned."
         )
-    if statement.partition:
-        raise ValidationError("SHOW PARTITIONS of a partition is not supported yet.")
     specs = [] if found.is_temporary else catalog.list_partitions(identifier.to_object_path())
+    wanted = {key: "" if value is None else value.name for key, value in statement.partition}
+    specs = [spec for spec in specs if wanted.items() <= spec.partition_spec.items()]
     rows = ["/".join(f"{key}={value}" for key, value in spec.partition_spec.items()) for spec in specs]
     return strings(["partition name"], [(row,) for row in rows])
 
