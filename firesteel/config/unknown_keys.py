@@ -13,7 +13,7 @@ from firesteel.config.configuration import Configuration
 
 __all__ = ["check_keys", "describe_unknown", "unknown_keys"]
 
-_OTHERS = ("spark.", "$internal.", "testing.")
+_OTHERS = ("spark.", "$internal.", "testing.", "sql-client.")
 """How keys begin that are Spark's, or that clients and tests set for themselves."""
 _MIN_SIMILARITY = 0.8
 """How similar a key must be to be suggested."""

@@ -13,6 +13,8 @@ _EXECUTION = "org.apache.flink.table.gateway.service.utils.SqlExecutionException
 _PARSER = "org.apache.flink.table.api.SqlParserException"
 _VALIDATION = "org.apache.flink.table.api.ValidationException"
 _TABLE = "org.apache.flink.table.api.TableException"
+_FRAME = "\tat firesteel.gateway"
+"""Flink's client reads a message to the first line of the stack."""
 
 
 class SqlGatewayError(FiresteelError):
@@ -39,8 +41,7 @@ class SqlGatewayError(FiresteelError):
     @property
     def errors(self) -> list[str]:
         """What the client is told: the causes as Java prints them, which Flink's clients look through."""
-        first, *rest = (f"{name}: {message}" for name, message in self.causes)
-        lines = "\n".join([first, *(f"Caused by: {each}" for each in rest)])
+        lines = "\nCaused by: ".join(f"{name}: {message}\n{_FRAME}" for name, message in self.causes)
         if self.status != 500:
             return [lines]
         return ["Internal server error.", f"<Exception on server side:\n{lines}\n\nEnd of exception on server side>"]

@@ -17,7 +17,7 @@ from tests.support.sql_oracle.oracle import require_maven
 
 HERE = Path(__file__).parent
 REQUIREMENTS: dict[str, tuple[str, Callable[[], Path]]] = {
-    "flink": ("Flink's parser", require_maven),
+    "flink": ("Flink's parser and clients", require_maven),
     "kafka": ("Kafka", kafka_jars),
     "postgres": ("PostgreSQL", postgres_binaries),
     "postgres_spark": ("PostgreSQL on Spark", require_driver_and_server),
