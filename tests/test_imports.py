@@ -103,6 +103,7 @@ MODULE_NAME = re.compile(r"firesteel(\.\w+)+")
 BY_NAME = {
     ("__main__.py", "cli"),
     ("client/cluster_processes.py", "cluster"),  # what a new process is to run
+    ("client/gateway_process.py", "cluster"),
     ("datastream/executor.py", "spark"),  # loaded when a program is executed, not before
     ("datastream/dataframes.py", "spark"),  # loaded when a program has to do with a DataFrame
     ("table/environment/results/spark.py", "spark"),  # loaded when a bounded query runs on Spark

@@ -21,6 +21,7 @@ from firesteel.cli import (
     run_application,
     savepoint,
     sql,
+    sql_gateway,
     status,
     stop,
 )
@@ -40,6 +41,7 @@ _VERBS = (
     run_application,
     info,
     sql,
+    sql_gateway,
     list_jobs,
     status,
     cancel,

@@ -28,7 +28,7 @@ from firesteel.cluster.rest.server import RestServer
 from firesteel.cluster.rest.standby import StandbyRoutes
 from firesteel.cluster.routes import all_routes
 from firesteel.cluster.spark_cluster import SparkCluster
-from firesteel.cluster.sql_gateway import LazyGateway, SessionExecutor, start_own_port
+from firesteel.cluster.sql_gateway import LazyGateway, start_own_port
 from firesteel.common.errors import FiresteelError
 from firesteel.config import cluster_options
 from firesteel.filesystem.filesystem import join
@@ -131,7 +131,7 @@ class JobManager:
         )
         # only then is it asked anything: a job that is not recovered yet would seem not to exist
         dispatcher.recover()
-        gateway = LazyGateway(self._configuration, SessionExecutor(dispatcher))
+        gateway = LazyGateway(self._configuration, dispatcher=dispatcher)
         stop = partial(self.stop, "requested by a client")
         server.replace_routes(all_routes(dispatcher, self._spark, self._logs, self.directory, stop, gateway))
         gateway_server = start_own_port(gateway, self._configuration, self.directory)

@@ -48,11 +48,20 @@ class SessionExecutor:
 
 
 class LazyGateway:
-    """The gateway of a process, which begins with the first request to it."""
+    """The gateway of a process, which begins with the first request to it.
 
-    def __init__(self, configuration: Configuration, executor: PipelineExecutor | None = None) -> None:
+    In a JobManager its jobs are those of the Dispatcher.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        executor: PipelineExecutor | None = None,
+        dispatcher: Dispatcher | None = None,
+    ) -> None:
         self._configuration = configuration
-        self._executor = executor
+        self._executor = executor if dispatcher is None else SessionExecutor(dispatcher)
+        self._dispatcher = dispatcher
         self._lock = threading.Lock()
         self._gateway: SqlGateway | None = None
         self._handlers: SqlHandlers | None = None
@@ -68,9 +77,13 @@ class LazyGateway:
             try:
                 from firesteel.cluster.rest.handlers.sql_gateway import SqlHandlers
                 from firesteel.gateway.gateway import SqlGateway
+                from firesteel.gateway.jobs import ClusterJobs
             except ImportError as error:
                 raise RestError(501, str(error)) from None
-            self._gateway = SqlGateway(self._configuration, self._executor)
+            jobs = None
+            if self._dispatcher is not None:
+                jobs = ClusterJobs(self._dispatcher.jobs, lambda job: JobClient(ManagedJobHandle(job)))
+            self._gateway = SqlGateway(self._configuration, self._executor, jobs)
             self._handlers = SqlHandlers(self._gateway)
             return self._handlers
 

@@ -17,6 +17,7 @@ from firesteel.gateway.errors import SqlGatewayError
 from firesteel.gateway.operations import Operation, OperationManager
 from firesteel.gateway.statements import StatementExecutor
 from firesteel.table import EnvironmentSettings, TableEnvironment
+from firesteel.table.environment.planning.jobs import JobDirectory
 from firesteel.table.environment.planning.session import TableSession
 
 __all__ = ["GatewaySession", "SqlGateway"]
@@ -56,6 +57,8 @@ class GatewaySession:
 class SqlGateway:
     """Sessions in which clients execute SQL; jobs run on ``executor``, by default on a Spark in this process.
 
+    ``jobs`` are those of SHOW JOBS and STOP JOB, by default those of the session.
+
     >>> from firesteel.config.configuration import Configuration
     >>> gateway = SqlGateway(Configuration())
     >>> session = gateway.open_session()
@@ -70,11 +73,13 @@ class SqlGateway:
         self,
         configuration: Configuration,
         executor: PipelineExecutor | None = None,
+        jobs: JobDirectory | None = None,
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._configuration = configuration
         self._executor = executor
+        self._jobs = jobs
         self._monotonic = monotonic
         self._max_sessions = configuration.get(cluster_options.SQL_GATEWAY_SESSION_MAX_NUM)
         self._idle_timeout_s = configuration.get(cluster_options.SQL_GATEWAY_SESSION_IDLE_TIMEOUT).to_seconds()
@@ -165,4 +170,6 @@ class SqlGateway:
         environment = StreamExecutionEnvironment.get_execution_environment(self._configuration)
         environment._executor = self._executor
         settings = EnvironmentSettings.new_instance().with_configuration(configuration).build()
-        return TableEnvironment(TableSession(environment, settings))
+        session = TableSession(environment, settings)
+        session.jobs = self._jobs or session.jobs
+        return TableEnvironment(session)

@@ -6,6 +6,7 @@ import { icon } from './icons.js';
 import { jobPage } from './pages/job.js';
 import { jobManagerPage } from './pages/job_manager.js';
 import { overviewPage } from './pages/overview.js';
+import { sqlPage } from './pages/sql.js';
 import { submitPage } from './pages/submit.js';
 import { taskManagerPage, taskManagersPage } from './pages/task_managers.js';
 import { drawWith, redraw } from './redraw.js';
@@ -36,6 +37,7 @@ const PATTERNS = {
   '/taskmanagers': 'taskmanagers',
   '/taskmanagers/:id/:tab?': 'taskmanager',
   '/jobmanager/:tab?': 'jobmanager',
+  '/sql': 'sql',
   '/submit': 'submit',
 };
 
@@ -46,6 +48,7 @@ const PAGES = {
   taskmanagers: taskManagersPage,
   taskmanager: taskManagerPage,
   jobmanager: jobManagerPage,
+  sql: sqlPage,
   submit: submitPage,
 };
 
@@ -130,6 +133,7 @@ function headerView() {
       entry('Overview', href(['overview']), ['overview', 'job']),
       entry('TaskManagers', href(['taskmanagers']), ['taskmanagers', 'taskmanager']),
       entry('JobManager', href(['jobmanager']), ['jobmanager']),
+      context.config.features['web-submit'] && entry('SQL', href(['sql']), ['sql']),
       context.config.features['web-submit'] && entry('Submit', href(['submit']), ['submit']),
     ),
     h(

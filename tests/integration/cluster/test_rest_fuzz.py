@@ -22,7 +22,7 @@ from firesteel.cluster.dispatcher.managed_job import ManagedJob
 from firesteel.cluster.dispatcher.resource_manager import ResourceManager
 from firesteel.cluster.rest.server import RestServer
 from firesteel.cluster.routes import all_routes
-from firesteel.cluster.sql_gateway import LazyGateway, SessionExecutor
+from firesteel.cluster.sql_gateway import LazyGateway
 from firesteel.common import Configuration, JobStatus
 from firesteel.rest.endpoints import all_endpoints
 from firesteel.rest.openapi import OPENAPI
@@ -58,7 +58,7 @@ def dispatcher(directory: Path) -> Iterator[Dispatcher]:
 def server(dispatcher: Dispatcher, directory: Path) -> Iterator[RestServer]:
     spark = SimpleNamespace(resources=ResourceManager(lambda: 4, is_fixed=True), executors=list, java_pid=None)
     logs = LogFiles(directory / "log")
-    gateway = LazyGateway(dispatcher.configuration, SessionExecutor(dispatcher))
+    gateway = LazyGateway(dispatcher.configuration, dispatcher=dispatcher)
     try:
         with serving(all_routes(dispatcher, spark, logs, directory, lambda: None, gateway)) as a_server:  # type: ignore[arg-type]
             yield a_server

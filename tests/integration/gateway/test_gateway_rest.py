@@ -245,7 +245,11 @@ def test_closing_a_session(client: GatewayClient, cluster: InProcessCluster) -> 
     eventually(lambda: cluster.dispatcher.job(query).status is JobStatus.CANCELED)
     insert = job_of(cluster, page)
     assert insert.status is JobStatus.RUNNING, "the job of an INSERT outlives its session"
-    insert.cancel().result(60)
+    other = client.open_session()
+    shown = {row[0]: row for row in client.rows(other, "SHOW JOBS")}
+    assert shown[page["jobID"]][2] == "RUNNING"
+    assert client.rows(other, f"STOP JOB '{page['jobID']}'") == [["OK"]]
+    eventually(lambda: insert.status is JobStatus.CANCELED)
 
 
 def test_sessions_do_not_see_each_other(client: GatewayClient, session: str) -> None:
@@ -288,3 +292,26 @@ def test_statements_for_configuring_only(client: GatewayClient, session: str) ->
         client.call("POST", path, {"statement": "SELECT 1"})
     with pytest.raises(GatewayRefusal, match="doesn't support timeout"):
         client.execute(session, "SELECT 1", executionTimeout=10)
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("SHOW TA", ["TABLES"]),
+        ("SELECT * FROM nu", ["numbers"]),
+        ("SELECT * FROM default_catalog.default_database.", ["default_catalog.default_database.numbers"]),
+        ("SELECT |first FROM numbers", ["first_", "numbers", "default_catalog"]),
+        ("SELECT UNIX_T| FROM numbers", ["UNIX_TIMESTAMP"]),
+        ("INS", ["INSERT INTO"]),
+        ("SELECT 1 FROM nothing WHERE x", []),
+        ("USE d", ["default_database"]),
+    ],
+)
+def test_completion(client: GatewayClient, session: str, statement: str, expected: list[str]) -> None:
+    client.rows(session, "CREATE TABLE numbers (first_ INT) WITH ('connector' = 'blackhole')")
+    text, _, rest = statement.partition("|")
+    body = {"statement": text + rest, "position": len(text)}
+    found = client.call("POST", f"/sessions/{session}/complete-statement", body)["candidates"]
+    if expected:
+        assert found[: len(expected)] == expected
+    assert client.call("GET", f"/sessions/{session}/complete-statement", body)["candidates"] == found

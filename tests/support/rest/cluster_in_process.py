@@ -25,7 +25,7 @@ from firesteel.cluster.rest.handlers import (
 )
 from firesteel.cluster.rest.request import RestRequest, Route
 from firesteel.cluster.rest.server import RestServer
-from firesteel.cluster.sql_gateway import LazyGateway, SessionExecutor
+from firesteel.cluster.sql_gateway import LazyGateway
 from firesteel.config.configuration import Configuration
 from firesteel.jobmaster.model.job_services import JobServices
 from firesteel.jobmaster.shell.job_preparation import PreparedJob
@@ -77,7 +77,7 @@ class _Store:
 class InProcessCluster:
     """Listens on any port, and is found as the clusters of this machine are: by the file in its directory."""
 
-    def __init__(self, directory: Path, settings: dict[str, str] | None = None):
+    def __init__(self, directory: Path, settings: dict[str, str] | None = None, pages: Path | None = None):
         self.directory = directory
         self.store = _Store()
         self.printed: list[str] = []
@@ -94,9 +94,9 @@ class InProcessCluster:
             on_fenced=lambda _: None,
             write_output=lambda _job, _stream, lines: self.printed.extend(lines),
         )
-        self.gateway = LazyGateway(configuration, SessionExecutor(self.dispatcher))
+        self.gateway = LazyGateway(configuration, dispatcher=self.dispatcher)
         self.server = RestServer(
-            self._routes(), configuration, token=make_token(self.token_file), static_directory=None
+            self._routes(), configuration, token=make_token(self.token_file), static_directory=pages
         )
 
     def __enter__(self) -> Self:
@@ -137,12 +137,17 @@ class InProcessCluster:
         def overview(_: RestRequest[Any]) -> rest.ClusterOverview:
             return rest.ClusterOverview(1, 4, 4, 0, 0, 0, 0, rest.FLINK_VERSION, "firesteel")
 
+        def config(_: RestRequest[Any]) -> rest.DashboardConfig:
+            features = rest.DashboardFeatures(web_submit=True, web_cancel=True)
+            return rest.DashboardConfig(1000, "UTC", 0, rest.FLINK_VERSION, "firesteel", features)
+
         def rescale(request: RestRequest[Any]) -> dict[str, Any]:
             self.rescaled.append(request.body)
             return {}
 
         found = [
             Route(rest.CLUSTER_OVERVIEW, overview),
+            Route(rest.DASHBOARD_CONFIG, config),
             Route(UPDATE_RESOURCE_REQUIREMENTS, rescale),
             *jobs.routes(self.dispatcher),
             *vertices.routes(self.dispatcher),

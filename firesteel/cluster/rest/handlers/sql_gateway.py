@@ -10,6 +10,7 @@ import msgspec
 
 from firesteel.cluster.rest.request import RestError, RestRequest
 from firesteel.config.configuration import shown
+from firesteel.gateway.completion import candidates
 from firesteel.gateway.errors import SqlGatewayError
 from firesteel.gateway.gateway import GatewaySession, SqlGateway
 from firesteel.gateway.operations import Operation
@@ -99,6 +100,11 @@ class SqlHandlers:
             return rest.FetchedResults("NOT_READY", next_result_uri=_uri(request, token, row_format))
         pages, page = found
         return _payload(pages, page, row_format, None if page.is_end else _uri(request, token + 1, row_format))
+
+    def complete(self, request: RestRequest[rest.CompleteStatement]) -> rest.Candidates:
+        """Returns what can be written at a position of a statement."""
+        session = _as("Failed to get statement completion candidates.", lambda: self._session(request))
+        return rest.Candidates(candidates(session.environment, request.body.statement, request.body.position))
 
     def _fetch(self, request: RestRequest[None], token: int) -> tuple[ResultPages, Page] | None:
         operation = self._operation(request)

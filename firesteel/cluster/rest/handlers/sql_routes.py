@@ -28,6 +28,8 @@ _HANDLERS = {
     rest.CANCEL_OPERATION: "cancel",
     rest.CLOSE_OPERATION: "close",
     rest.FETCH_RESULTS: "fetch",
+    rest.COMPLETE_STATEMENT: "complete",
+    rest.COMPLETE_STATEMENT_BY_POST: "complete",
 }
 
 
