@@ -10,6 +10,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
+from firesteel.common.errors import FiresteelError
 from firesteel.config.configuration import Configuration
 from firesteel.spark.dataframes.errors import passing_on_complaints
 from firesteel.spark.session.liveness import spark_lives
@@ -69,12 +70,14 @@ def query(session: SparkSession, text: str, views: Mapping[str, Callable[[SparkS
                 session.catalog.dropTempView(name)
 
 
-def collect(dataframe: DataFrame, tag: str) -> Any:
+def collect(dataframe: DataFrame, tag: str, is_cancelled: Callable[[], bool]) -> Any:
     """The rows as a table of Arrow. The Spark jobs that compute them have a tag."""
     context = dataframe.sparkSession.sparkContext
     with _settings(dataframe.sparkSession), passing_on_complaints("The query failed"):
         context.addJobTag(tag)
         try:
+            if is_cancelled():
+                raise FiresteelError("The query was cancelled.")
             return dataframe.toArrow()
         finally:
             context.removeJobTag(tag)

@@ -119,3 +119,31 @@ def test_the_nearest_option_of_a_connector(capsys: pytest.CaptureFixture[str]) -
 def test_the_plan_of_a_job_has_what_operators_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "-e", "EXPLAIN JSON_EXECUTION_PLAN SELECT x + 1 AS y FROM (VALUES (1), (2)) AS a(x)"]) == 0
     assert '"contents": "Calc(select=[PLUS(EXPR$0, 1) AS y])"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["streaming", "batch"])
+def test_one_query_as_a_stream_and_as_a_batch(mode: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(__file__).parents[3] / "examples" / "kappa.sql"
+    assert main(["sql", "-D", f"execution.runtime-mode={mode}", "-f", str(file)]) == 0
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split("|")]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("| ") and "customer" not in line
+    ]
+    if mode == "streaming":
+        final: dict[str, list[str]] = {}
+        for kind, *row in rows:
+            if kind in ("+I", "+U"):
+                final[row[0]] = row
+        rows = list(final.values())
+    assert sorted(rows) == [["0", "33", "1683"], ["1", "34", "1717"], ["2", "33", "1650"]]
+
+
+def test_the_tables_of_the_auctions(capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(__file__).parents[3] / "examples" / "auctions.sql"
+    insert = (
+        "INSERT INTO bids SELECT bid.auction, bid.bidder, bid.price, bid.`dateTime` FROM events WHERE event_type = 2"
+    )
+    sql = f"EXPLAIN {insert}; EXPLAIN SELECT * FROM hottest_auctions"
+    assert main(["sql", "-i", str(file), "-e", sql]) == 0
+    assert "Rank(" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -128,11 +129,11 @@ class SparkPlan:
         ]
         return dataframe.toDF(*places).selectExpr(*columns)
 
-    def batches(self, tag: str) -> Iterator[ColumnBatch]:
+    def batches(self, tag: str, is_cancelled: Callable[[], bool]) -> Iterator[ColumnBatch]:
         """Runs the query; its rows in batches. Its Spark jobs have a tag."""
         dataframe = self.dataframe()
         try:
-            table = importlib.import_module(_SPARK_SQL).collect(dataframe, tag)
+            table = importlib.import_module(_SPARK_SQL).collect(dataframe, tag, is_cancelled)
         except FiresteelError as error:
             failed = parsed_failure(error.message)
             if failed is None:
@@ -159,12 +160,14 @@ class SparkRows:
     def __init__(self, plan: SparkPlan) -> None:
         self._plan = plan
         self._tag = f"firesteel-{uuid.uuid4().hex}"
+        self._is_cancelled = threading.Event()
 
     def __iter__(self) -> Iterator[ColumnBatch]:
-        return self._plan.batches(self._tag)
+        return self._plan.batches(self._tag, self._is_cancelled.is_set)
 
     def close(self) -> None:
-        """Cancels the Spark jobs of the query."""
+        """Cancels the Spark jobs of the query, and those that it has not started yet."""
+        self._is_cancelled.set()
         importlib.import_module(_SPARK_SQL).cancel(self._tag)
 
     def progress(self) -> tuple[int, int] | None:
