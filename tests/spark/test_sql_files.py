@@ -170,3 +170,25 @@ def test_tables_of_a_catalog_of_spark(batch: TableEnvironment, tmp_path: Path) -
             batch.execute_sql("CREATE CATALOG `none` WITH ('type' = 'spark', 'catalog' = 'nowhere')")
     finally:
         session.sql("DROP TABLE orders")
+
+
+def test_a_table_of_a_catalog_of_spark_that_grows(spark_context: object, tmp_path: Path) -> None:
+    """The rows that Spark adds while the query runs come too."""
+    session = SparkSession.builder.getOrCreate()
+    session.sql(f"CREATE TABLE growing (id INT, ds STRING) USING parquet PARTITIONED BY (ds) LOCATION '{tmp_path}/g'")
+    session.sql(f"CREATE TABLE texts (id INT) USING csv LOCATION '{tmp_path}/t'")
+    try:
+        session.sql("INSERT INTO growing VALUES (1, 'a')")
+        environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+        environment._session.environment._executor = InProcessExecutor()
+        environment.execute_sql("CREATE CATALOG s WITH ('type' = 'spark')")
+        hint = "/*+ OPTIONS('source.monitor-interval' = '50 ms') */"
+        with environment.execute_sql(f"SELECT id, ds FROM s.`default`.growing {hint}").collect() as rows:
+            assert next(rows) == Row(1, "a")
+            session.sql("INSERT INTO growing VALUES (2, 'b')")
+            assert next(rows) == Row(2, "b")
+        with pytest.raises(ValidationError, match="its provider is 'csv'"):
+            environment.execute_sql(f"SELECT * FROM s.`default`.texts {hint}")
+    finally:
+        session.sql("DROP TABLE growing")
+        session.sql("DROP TABLE texts")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import FiresteelError
 from firesteel.config.configuration import Configuration
+from firesteel.table.bound.errors import ValidationError
 from firesteel.table.catalog.catalog import Catalog
 from firesteel.table.catalog.exceptions import CatalogException, DatabaseNotExistException, TableNotExistException
 from firesteel.table.catalog.identifiers import ObjectPath
 from firesteel.table.catalog.objects import CatalogBaseTable, CatalogDatabase
 from firesteel.table.changelog_mode import ChangelogMode
-from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext, check_options
+from firesteel.table.connector.factory import DynamicTableFactory, FactoryContext, check_options, find_factory
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.environment.planning.streams import DataStreamSource
 from firesteel.table.names import quoted
@@ -30,6 +32,9 @@ __all__ = ["FACTORY", "SparkCatalog", "SparkTableSource", "create"]
 _SPARK_SQL = "firesteel.spark.sql"
 _DATAFRAMES = "firesteel.spark.dataframes.source"
 _SESSION_CATALOG = "spark_catalog"
+_MONITOR_INTERVAL = "source.monitor-interval"
+_FILE_FORMATS = ("parquet", "orc")
+"""Providers whose files hold the same values for Spark and for the connector ``filesystem``; texts do not."""
 
 
 def create(name: str, options: Mapping[str, str], configuration: Configuration) -> Catalog:
@@ -144,9 +149,38 @@ class SparkTableSource(ScanTableSource):
 class _Factory(DynamicTableFactory):
     identifier = "spark"
     required_options = ("table",)
+    optional_options = (_MONITOR_INTERVAL,)
 
-    def create_source(self, context: FactoryContext) -> SparkTableSource:
+    def create_source(self, context: FactoryContext) -> ScanTableSource:
+        if _MONITOR_INTERVAL in context.options:
+            return _unbounded(context)
         return SparkTableSource(context.options["table"], context.physical_type, context.configuration)
+
+
+def _unbounded(context: FactoryContext) -> ScanTableSource:
+    """The files of a table of Spark, with those that are added to it later."""
+    table = context.options["table"]
+    if not context.is_streaming:
+        raise ValidationError(f"'{_MONITOR_INTERVAL}' of the table {table} is for streaming mode.")
+    session = importlib.import_module(_SPARK_SQL).get_session(context.configuration)
+    rows = [(row[0], row[1]) for row in session.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()]
+    described = dict(rows)
+    provider, location = described.get("Provider", "").lower(), described.get("Location")
+    if provider not in _FILE_FORMATS or not location:
+        raise ValidationError(
+            f"The table {table} of Spark cannot be read as it grows: its provider is '{provider or 'unknown'}', and "
+            f"only files of {' and '.join(_FILE_FORMATS)} can.",
+            hint="Declare it with CREATE TABLE and a connector of its own (iceberg, delta, kafka, jdbc, filesystem), "
+            f"or leave '{_MONITOR_INTERVAL}' out: then its rows of now are read.",
+        )
+    names = [name for name, _ in rows]
+    partitions = names[names.index("# Partition Information") + 2 :] if "# Partition Information" in names else []
+    keys = tuple(itertools.takewhile(lambda name: name and not name.startswith("#"), partitions))
+    options = {"path": location, "format": provider, _MONITOR_INTERVAL: context.options[_MONITOR_INTERVAL]}
+    files = find_factory(replace(context, options=options, partition_keys=keys), "filesystem")
+    source = files.create_source(replace(context, options=options, partition_keys=keys))
+    assert isinstance(source, ScanTableSource)
+    return source
 
 
 FACTORY = _Factory()
