@@ -1,8 +1,8 @@
 """Calls of user-defined functions: Firesteel beside PyFlink in process and thread mode, and Spark's own Python UDFs.
 
-``python -m benchmarks.user_functions [--rows N] [--pyflink PYTHON] [--json FILE]`` runs the same function, ``a + b`` of two
-BIGINT
-columns, row by row and with pandas, as a job with parallelism 2 from a generator to a sink that drops rows. Each system
+``python -m benchmarks.user_functions [--rows N] [--pyflink PYTHON] [--json FILE]`` runs the same function, ``a + b`` of
+two BIGINT columns, row by row and with pandas, as a job with parallelism 2 from a generator to a sink that drops rows.
+Each system
 runs in a process of its own, first with few rows and then with more; the figure is the difference, so that the start
 of the system does not count. ``kernel`` is Firesteel's call alone, without a job, in processor time of one core.
 """
@@ -84,7 +84,7 @@ def _measure(system: str, kind: str, rows: int) -> float:
 def _in_process(python: str, system: str, kind: str, rows: int) -> float | None:
     command = [python, str(Path(__file__).resolve()), "--run", system, kind, str(rows)]
     # paths of the checkout, for Firesteel
-    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False, timeout=900)
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False, timeout=200)
     lines = [line for line in done.stdout.splitlines() if line.startswith("calls/s ")]
     if not lines:
         print(f"{system} {kind} failed:", done.stderr[-500:], file=sys.stderr)
@@ -121,7 +121,9 @@ def kernel_ns(kind: str, rows: int = 10_000, repeats: int = 200) -> float:
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=4_000_000, help="of Firesteel; PyFlink gets a tenth, Spark a half")
+    parser.add_argument(
+        "--rows", type=int, default=4_000_000, help="of Firesteel; PyFlink gets a twentieth, Spark a half"
+    )
     parser.add_argument("--pyflink", default=sys.executable, metavar="PYTHON", help="a Python with PyFlink")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--run", nargs=3, metavar=("SYSTEM", "KIND", "ROWS"), help=argparse.SUPPRESS)
@@ -135,7 +137,7 @@ def main() -> None:
         found: dict[str, float | None] = {"kernel_ns": kernel_ns(kind)}
         for system in SYSTEMS:
             python = options.pyflink if system.startswith("pyflink") else sys.executable
-            share = 10 if system.startswith("pyflink") else 2 if system == "spark" else 1
+            share = 20 if system.startswith("pyflink") else 2 if system == "spark" else 1
             found[system] = _in_process(python, system, kind, options.rows // share)
         figures[kind] = found
     print("| function | kernel, ns/call | " + " | ".join(f"{system}, calls/s" for system in SYSTEMS) + " |")

@@ -91,6 +91,7 @@ ORDERS = {
         "runtime/operators/joins",
         "runtime/operators/aggregate",
         "runtime/operators/ranks",
+        "runtime/operators/process",
         "runtime/operators/windows",
         "runtime/operators/over",
         "connectors",

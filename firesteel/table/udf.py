@@ -10,6 +10,14 @@ from firesteel.table.user_functions.base import (
     TableFunction,
     UserDefinedFunction,
 )
+from firesteel.table.user_functions.process import (
+    ArgumentTrait,
+    ProcessContext,
+    ProcessTableFunction,
+    TimeContext,
+    UserDefinedProcessTableFunctionWrapper,
+    udptf,
+)
 from firesteel.table.user_functions.wrappers import (
     UserDefinedAggregateFunctionWrapper,
     UserDefinedAsyncScalarFunctionWrapper,
@@ -24,20 +32,26 @@ from firesteel.table.user_functions.wrappers import (
 
 __all__ = [
     "AggregateFunction",
+    "ArgumentTrait",
     "AsyncScalarFunction",
     "FunctionContext",
     "ImperativeAggregateFunction",
+    "ProcessContext",
+    "ProcessTableFunction",
     "ScalarFunction",
     "TableAggregateFunction",
     "TableFunction",
+    "TimeContext",
     "UserDefinedAggregateFunctionWrapper",
     "UserDefinedAsyncScalarFunctionWrapper",
     "UserDefinedFunction",
     "UserDefinedFunctionWrapper",
+    "UserDefinedProcessTableFunctionWrapper",
     "UserDefinedScalarFunctionWrapper",
     "UserDefinedTableFunctionWrapper",
     "udaf",
     "udf",
+    "udptf",
     "udtaf",
     "udtf",
 ]

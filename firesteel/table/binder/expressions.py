@@ -54,6 +54,7 @@ _UNKNOWN_PREDICATES = ("CONTAINS", "EQUALS", "PRECEDES", "SUCCEEDS", "IMMEDIATEL
 _PLACES = {
     FunctionKind.AGGREGATE: "Call it in a SELECT with groups, or over a window.",
     FunctionKind.TABLE: "Call it in FROM: LATERAL TABLE(f(x)) AS T(a, b), or in join_lateral or flat_map.",
+    FunctionKind.PROCESS_TABLE: "Call it in FROM: f(input => TABLE t PARTITION BY k).",
     FunctionKind.TABLE_AGGREGATE: "Call it in flat_aggregate.",
 }
 

@@ -16,11 +16,13 @@ from firesteel.table.binder.query_scope import QueryScope
 from firesteel.table.binder.scope import ScopeColumn
 from firesteel.table.binder.table_functions.changelogs import CHANGELOG_FUNCTIONS, bind_changelog_function
 from firesteel.table.binder.table_functions.models import MODEL_FUNCTIONS, ResolveModel, bind_ml_predict, no_models
+from firesteel.table.binder.table_functions.processes import bind_process_function
 from firesteel.table.binder.table_functions.windows import WINDOW_FUNCTIONS, bind_window_function
 from firesteel.table.binder.user_functions import is_table_call
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef, Literal, walk
 from firesteel.table.connector.lookups import LookupOptions
+from firesteel.table.functions.definition import FunctionKind
 from firesteel.table.parser import nodes
 from firesteel.table.plan.changelogs import FromChangelog
 from firesteel.table.plan.correlates import Unnest, element_columns
@@ -119,6 +121,12 @@ class FromClauseBinder:
             return self._named(self._table_function(node.this), node.args.get("alias"), None)
         if isinstance(node, exp.Unnest):
             return self._unnest(node, FromClause(ONE_ROW, QueryScope((), self._outer)), None)
+        if is_table_call(node, FunctionKind.PROCESS_TABLE):
+            function = node.this if isinstance(node, exp.Lateral) else node
+            binder = self._create_binder(QueryScope((), None))
+            place = place_of(function.this, self._sql)
+            found = bind_process_function(function.this, self._argument_table, binder.bind, place)
+            return self._named(found, node.args.get("alias") or function.args.get("alias"), None)
         if is_table_call(node):
             return self._call(node, FromClause(ONE_ROW, QueryScope((), self._outer)), None)
         raise ValidationError(f"{_CLAUSES.get(type(node), type(node).__name__)} in FROM is not supported yet.")

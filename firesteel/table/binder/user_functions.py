@@ -32,13 +32,13 @@ def aggregate_name(definition: Any) -> str:
     return name if find_function(name) is None else f"`{name}`"
 
 
-def is_table_call(node: exp.Expression) -> bool:
+def is_table_call(node: exp.Expression, kind: FunctionKind = FunctionKind.TABLE) -> bool:
     """Whether a table of FROM is the call of a table function of the user."""
     inner = node.this if isinstance(node, exp.Lateral) else node
     if not isinstance(inner, nodes.TableFunction):
         return False
     definition = inner.this.args.get("definition")
-    return definition is not None and definition.kind is FunctionKind.TABLE
+    return definition is not None and definition.kind is kind
 
 
 def mark_functions(query: exp.Expression, session: Session) -> None:

@@ -21,6 +21,7 @@ class FunctionKind(Enum):
     AGGREGATE = "aggregate"
     TABLE = "table"
     TABLE_AGGREGATE = "table aggregate"
+    PROCESS_TABLE = "process table"
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
+from firesteel.table.bound.errors import Position, ValidationError
 from firesteel.table.bound.nodes import Call, Expression
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.model import BoundModel
@@ -131,3 +133,45 @@ class MLPredict(SingleInput):
             f"MLPredictTableFunction(invocation=[ML_PREDICT(MODEL {self.model.identifier.as_summary_string()}, "
             f"DESCRIPTOR({columns}))], select=[{', '.join(self.row_type.field_names)}])"
         )
+
+
+@dataclass(frozen=True)
+class ProcessTable(SingleInput):
+    """The partition columns of rows, what a function makes of them, and the time of what it makes."""
+
+    definition: Any
+    partition: tuple[int, ...] | None
+    """None for a table with row semantics."""
+    scalars: tuple[tuple[str, Expression], ...]
+    time: int | None
+    """The column of ``on_time``."""
+    place: Position | None = field(default=None, compare=False)
+
+    @cached_property
+    def _type(self) -> RowType:
+        inputs = self.input.row_type.fields
+        fields = [inputs[index] for index in self.partition or ()]
+        fields += self.definition.columns.fields
+        if self.time is not None:
+            fields.append(RowField("rowtime", inputs[self.time].type))
+        names = unique_names(part.name for part in fields)
+        return RowType.of(names, [part.type for part in fields], nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def changelog(self, inputs: Sequence[ChangelogMode]) -> ChangelogMode:
+        if not inputs[0].is_insert_only:
+            raise ValidationError(
+                f"The table argument of '{self.definition.name}' doesn't support consuming update and delete changes.",
+                position=self.place,
+            )
+        return ChangelogMode.insert_only()
+
+    def describe(self) -> str:
+        names = self.input.row_type.field_names
+        by = "" if self.partition is None else f", partition=[{', '.join(names[index] for index in self.partition)}]"
+        on = "" if self.time is None else f", on_time=[{names[self.time]}]"
+        scalars = "".join(f", {name}=[{value}]" for name, value in self.scalars)
+        return f"ProcessTableFunction(function=[{self.definition.name}]{by}{on}{scalars})"

@@ -16,6 +16,7 @@ from firesteel.table.parser import parse_type
 from firesteel.table.parser.types import to_logical_type
 from firesteel.table.user_functions import scalar
 from firesteel.table.user_functions.aggregates import aggregate_body, supports_merge
+from firesteel.table.user_functions.process import UserDefinedProcessTableFunctionWrapper
 from firesteel.table.user_functions.tables import table_kernel
 from firesteel.table.user_functions.wrappers import (
     UserDefinedAggregateFunctionWrapper,
@@ -71,6 +72,10 @@ def definition_of_wrapper(wrapper: UserDefinedFunctionWrapper, name: str | None 
         rows = RowType(row_type_of(wrapper._result_types).fields, nullable=False)
         sign = signature_of(known, wrapper, ArrayType(rows, nullable=False))
         return UserFunction(known, sign, batch=PerCall(table_kernel), kind=FunctionKind.TABLE, columns=rows, **common)
+    if isinstance(wrapper, UserDefinedProcessTableFunctionWrapper):
+        rows = RowType(row_type_of(wrapper._result_types).fields, nullable=False)
+        sign = signature_of(known, wrapper, ArrayType(rows, nullable=False))
+        return UserFunction(known, sign, kind=FunctionKind.PROCESS_TABLE, columns=rows, **common)
     assert isinstance(wrapper, UserDefinedAggregateFunctionWrapper)
     result = logical_type(wrapper._result_type)
     if wrapper._is_table_aggregate:
@@ -125,4 +130,6 @@ def row_type_of(types: Any) -> RowType:
         return found if isinstance(found, RowType) else RowType([RowField("f0", found)])
     if isinstance(types, RowType):
         return types
+    if isinstance(types, LogicalType):
+        types = [types]
     return RowType([RowField(f"f{index}", logical_type(each)) for index, each in enumerate(types)])
