@@ -84,7 +84,7 @@ def _measure(system: str, kind: str, rows: int) -> float:
 def _in_process(python: str, system: str, kind: str, rows: int) -> float | None:
     command = [python, str(Path(__file__).resolve()), "--run", system, kind, str(rows)]
     # paths of the checkout, for Firesteel
-    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False, timeout=200)
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True, check=False, timeout=900)
     lines = [line for line in done.stdout.splitlines() if line.startswith("calls/s ")]
     if not lines:
         print(f"{system} {kind} failed:", done.stderr[-500:], file=sys.stderr)
