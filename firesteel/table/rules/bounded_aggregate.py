@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from firesteel.table.binder.calls import call
 from firesteel.table.bound.nodes import Case, Expression, InputRef, Literal
-from firesteel.table.plan.nodes import Aggregate, Join, JoinKind, LogicalNode, Project, Values
+from firesteel.table.plan.nodes import Aggregate, AggregateCall, Join, JoinKind, LogicalNode, Project, Values
 from firesteel.types.logical import BooleanType, RowType
 
 __all__ = ["one_row"]
@@ -35,7 +35,7 @@ def one_row(node: Aggregate) -> LogicalNode:
     """The aggregate with a row for no rows, if it has no groups."""
     if node.grouping or node.grouping_sets is not None or not node.calls:
         return node
-    if not all(one.type.nullable or one.function in _COUNTS for one in node.calls):
+    if not all(map(_is_known, node.calls)):
         return replace(node, has_row_for_none=True)
     always = Values(RowType.of(["$always"], [_TRUE.type], nullable=False), ((_TRUE,),))
     joined = Join(always, node, JoinKind.LEFT, _TRUE)
@@ -47,3 +47,8 @@ def one_row(node: Aggregate) -> LogicalNode:
         none = call("IS_NULL", [value])
         values.append(Case(one.type, (none,), (Literal(one.type, 0),), value) if is_count else value)
     return Project(joined, tuple(values), tuple(names))
+
+
+def _is_known(call: AggregateCall) -> bool:
+    """Whether the result for no rows is NULL, or 0 of a count; a function of the user may have any."""
+    return call.definition is None and (call.type.nullable or call.function in _COUNTS)

@@ -217,3 +217,15 @@ def test_failures_name_the_function(table_env: TableEnvironment, numbers: Table)
             table_env.sql_query(sql)
     with pytest.raises(ValidationError, match="flat_map takes the call of a table function"):
         numbers.flat_map(call("total", col("n")))
+
+
+def test_no_rows_in_batch_mode() -> None:
+    environment = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+    environment._session.environment._executor = InProcessExecutor()
+    environment.create_temporary_function(
+        "total", udaf(Total(), result_type=LONG, accumulator_type=DataTypes.ARRAY(LONG))
+    )
+    for condition, expected in (("n > 9", (0, None)), ("n > 1", (5, 3))):
+        query = f"SELECT total(n), MAX(n) FROM (VALUES (1), (2), (3)) AS t (n) WHERE {condition}"
+        with environment.execute_sql(query).collect() as rows:
+            assert [tuple(row) for row in rows] == [expected]
