@@ -15,7 +15,7 @@ from firesteel.table.plan.nodes import Keys, SingleInput, SortKey
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.types.logical import LogicalType, RowField, RowType
 
-__all__ = ["Bound", "BoundKind", "Frame", "Over", "OverCall", "OverGroup"]
+__all__ = ["Bound", "BoundKind", "BoundedOver", "Frame", "Over", "OverCall", "OverGroup"]
 
 
 class BoundKind(Enum):
@@ -136,3 +136,25 @@ class Over(SingleInput):
     def describe(self) -> str:
         names = self.input.row_type.field_names
         return f"OverAggregate({'; '.join(group.describe(names) for group in self.groups)})"
+
+
+@dataclass(frozen=True)
+class BoundedOver(SingleInput):
+    """The same for one window of a bounded query, in any order and with any frame: results come at the end."""
+
+    group: OverGroup
+
+    @cached_property
+    def _type(self) -> RowType:
+        calls = [RowField(call.name, call.type) for call in self.group.calls]
+        return RowType([*self.input.row_type.fields, *calls], nullable=False)
+
+    @property
+    def row_type(self) -> RowType:
+        return self._type
+
+    def upsert_keys(self, inputs: Sequence[Keys]) -> Keys:
+        return inputs[0]
+
+    def describe(self) -> str:
+        return f"BoundedOverAggregate({self.group.describe(self.input.row_type.field_names)})"

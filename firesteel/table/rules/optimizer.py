@@ -8,6 +8,7 @@ from functools import partial
 from firesteel.table.plan.nodes import LogicalNode, TableScan, walk
 from firesteel.table.rules import prune_ranks
 from firesteel.table.rules.filter_sources import filter_sources
+from firesteel.table.rules.final_inputs import bounded_over, final_inputs
 from firesteel.table.rules.joins import prune_joins
 from firesteel.table.rules.joins.streaming_joins import streaming_joins
 from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
@@ -61,13 +62,17 @@ def optimize(root: LogicalNode, options: OptimizerOptions = _DEFAULTS, *, prunes
     """The plan as it is translated; ``prunes`` is whether sources leave out what is not needed."""
     root = subqueries_to_joins(root)
     for rule in _EACH_NODE:
-        root = _applied(rule, root)
+        root = _applied(partial(rank, is_bounded=True) if rule is rank and options.is_bounded else rule, root)
+    if options.is_bounded:
+        root = _applied(bounded_over, root)
     if options.distinct_buckets is not None:
         root = _applied(partial(split_distinct, buckets=options.distinct_buckets), root)
     if prunes:
         root = prune_columns(_applied(filter_sources, root))
     # projections that pruning leaves behind are merged again
     root = _applied(rank_strategy, _applied(merge_calcs, _applied(read_nested_fields, root)))
+    if options.is_bounded:
+        root = final_inputs(root)
     return materialize_upserts(root, options.upsert_materialize, require_on_conflict=options.require_on_conflict)
 
 

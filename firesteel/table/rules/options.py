@@ -26,6 +26,8 @@ class OptimizerOptions:
     """Whether a sink whose key is not that of its query needs ON CONFLICT."""
     distinct_buckets: int | None = None
     """Into how many buckets distinct values are split, if they are."""
+    is_bounded: bool = False
+    """Whether the query is one of batch mode, whose results are those at the end."""
 
     @classmethod
     def of(cls, configuration: Configuration) -> OptimizerOptions:

@@ -47,8 +47,8 @@ _MIRRORED = {
 }
 
 
-def rank(node: LogicalNode) -> LogicalNode:
-    """A Calc with a condition on the number of a row."""
+def rank(node: LogicalNode, *, is_bounded: bool = False) -> LogicalNode:
+    """A Calc with a condition on the number of a row. A bounded query numbers all rows where a stream cannot."""
     if not isinstance(node, Calc) or node.condition is None or not isinstance(node.input, Over):
         return node
     over = node.input
@@ -75,6 +75,8 @@ def rank(node: LogicalNode) -> LogicalNode:
         return node
     constant = min((end for end in ends if isinstance(end, int)), default=None)
     variable = [end for end in ends if isinstance(end, InputRef)]
+    if is_bounded and (not ends or calls[0].function != "ROW_NUMBER"):
+        return node
     if not ends:
         raise ValidationError(
             "Rank end is not specified. Currently rank only support TopN, which means the rank end must be specified."

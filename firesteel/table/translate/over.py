@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from firesteel.table.bound.errors import ValidationError
-from firesteel.table.plan.over import BoundKind, Over
+from firesteel.table.plan.over import BoundedOver, BoundKind, Over
 from firesteel.table.plan.ranks import TemporalSort
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
+from firesteel.table.runtime.operators.over.bounded import BoundedOverSpec
 from firesteel.table.runtime.operators.over.proctime import ProctimeOverSpec
 from firesteel.table.runtime.operators.over.rowtime import RowtimeOverSpec
 from firesteel.table.runtime.operators.over.sorted import SortedOverSpec
@@ -62,6 +63,19 @@ def _check(node: Over) -> None:
             "Non-time attribute sort is not supported for bounded OVER window.",
             hint="Begin the frame with UNBOUNDED PRECEDING, or order by a time attribute.",
         )
+
+
+@translates(BoundedOver)
+def bounded_over(node: BoundedOver, translator: Translator) -> Columns:
+    """Calls over one window of a bounded query."""
+    group = node.group
+    spec = BoundedOverSpec(group, node.input.row_type, node.row_type, rowtime_of(node.row_type), translator.session)
+    try:
+        spec.calls()
+    except ValidationError as error:
+        raise error.at(group.position) from None
+    keyed = translator.keyed(translator.translate(node.input), group.partition)
+    return translator.apply(keyed, "BoundedOverAggregate", spec, is_single=not group.partition)
 
 
 @translates(TemporalSort)

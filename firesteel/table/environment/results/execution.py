@@ -48,6 +48,7 @@ __all__ = [
     "optimizer_options",
     "schema_of",
     "translator_of",
+    "with_final_rows",
 ]
 
 
@@ -63,7 +64,7 @@ def execute_query(session: TableSession, plan: LogicalNode) -> TableResult:
         if session.is_streaming:
             root = optimize(collecting(plan), OptimizerOptions.of(session.configuration))
         else:
-            root = optimize(collecting(bounded_sorts(plan)))
+            root = optimize(collecting(bounded_sorts(plan)), optimizer_options(session))
         translator = translator_of(session, [root])
         stream = translator.translate(root)
         _choose_runtime_mode(session, translator)
@@ -138,15 +139,19 @@ def _of_bounded(session: TableSession, sink: Sink) -> Sink:
     try:
         source = from_dataframe(session, plan_for_spark(session, query).dataframe())
     except UnsupportedInSparkError:
-        final = FinalRowsNode(bounded_sorts(query))
-        if isinstance(sink.input, ConstraintEnforcer):
-            return replace(sink, input=replace(sink.input, input=final))
-        return replace(sink, input=final)
+        return with_final_rows(sink)
     source = replace(source, physical_type=query.row_type)
     scan: LogicalNode = TableScan(anonymous("DataFrame_Source"), query.row_type, (), source)
     if isinstance(sink.input, ConstraintEnforcer):
         scan = replace(sink.input, input=scan)
     return replace(sink, input=scan)
+
+
+def with_final_rows(sink: Sink) -> Sink:
+    """An INSERT of batch mode on Firesteel's operators: rows are written when they are final."""
+    enforcer = sink.input if isinstance(sink.input, ConstraintEnforcer) else None
+    final = FinalRowsNode(bounded_sorts(sink.input if enforcer is None else enforcer.input))
+    return replace(sink, input=final if enforcer is None else replace(enforcer, input=final))
 
 
 def add_inserts(session: TableSession, sinks: Sequence[Sink]) -> None:
@@ -160,6 +165,7 @@ def add_inserts(session: TableSession, sinks: Sequence[Sink]) -> None:
 def job_plan(session: TableSession, plans: Sequence[LogicalNode]) -> str:
     """The operators of the job that runs plans, as JSON."""
     sinks = [plan if isinstance(plan, Sink) else collecting(plan) for plan in plans]
+    sinks = sinks if session.is_streaming else [with_final_rows(sink) for sink in sinks]
     translator = translator_of(session, roots := _optimized(sinks, session))
     for root in roots:
         translated = translator.translate(root)
@@ -188,7 +194,11 @@ class AfterJob:
 
 def optimizer_options(session: TableSession) -> OptimizerOptions:
     """The options of a session. In batch mode nothing is done with rows of the same primary key, as in Flink."""
-    return OptimizerOptions.of(session.configuration) if session.is_streaming else OptimizerOptions("NONE")
+    return (
+        OptimizerOptions.of(session.configuration)
+        if session.is_streaming
+        else OptimizerOptions("NONE", is_bounded=True)
+    )
 
 
 def _optimized(sinks: Sequence[Sink], session: TableSession) -> list[LogicalNode]:

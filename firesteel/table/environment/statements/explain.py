@@ -7,7 +7,13 @@ from functools import partial
 
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.environment.planning.session import TableSession
-from firesteel.table.environment.results.execution import collecting, job_plan, optimizer_options, translator_of
+from firesteel.table.environment.results.execution import (
+    collecting,
+    job_plan,
+    optimizer_options,
+    translator_of,
+    with_final_rows,
+)
 from firesteel.table.environment.results.result import PrintStyle, TableResult, strings
 from firesteel.table.environment.results.spark import plan_for_spark
 from firesteel.table.environment.statements.analyze import analyzed_rows
@@ -97,6 +103,7 @@ def _execution(plan: LogicalNode, session: TableSession) -> str:
         on_spark = plan_for_spark(session, query)
         return f"Spark SQL:\n{laid_out(on_spark.text)}\n{on_spark.readers()}"
     except UnsupportedInSparkError as error:
-        root = optimize(bounded_sorts(plan), optimizer_options(session))
+        bounded = with_final_rows(plan) if isinstance(plan, Sink) else bounded_sorts(plan)
+        root = optimize(bounded, optimizer_options(session))
         tree = PlanTree([root], phases=partial(describe_phases, translator=translator_of(session, [root])))
         return f"Operators of Firesteel, since Spark SQL cannot run it: {error}\n{tree.print()}"

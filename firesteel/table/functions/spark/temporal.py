@@ -151,5 +151,6 @@ TEXTS: dict[str, SparkText] = {
     "CURRENT_DATE": "current_date()",
     "CURRENT_TIMESTAMP": "date_trunc('MILLISECOND', current_timestamp())",
     "NOW": "date_trunc('MILLISECOND', current_timestamp())",
+    "PROCTIME": "date_trunc('MILLISECOND', current_timestamp())",  # one time for all rows
     "LOCALTIMESTAMP": "CAST(date_trunc('MILLISECOND', localtimestamp()) AS TIMESTAMP_NTZ)",
 }

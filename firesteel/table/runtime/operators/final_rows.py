@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.columns.batch import ColumnBatch
+from firesteel.runtime.model.elements import MAX_WATERMARK
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.operators.columns.operator import ColumnOperator
@@ -63,6 +64,12 @@ class FinalRowsOperator(ColumnOperator):
             found[0] += -1 if kind in _RETRACTIONS else 1
             if not found[0]:
                 del self._rows[key]
+
+    def process_watermark(self, timestamp: int) -> None:
+        """Emits the rows at the end of time, before windows downstream end."""
+        if timestamp == MAX_WATERMARK:
+            self.finish()
+        super().process_watermark(timestamp)
 
     def finish(self) -> None:
         """Emits the rows that are left."""

@@ -21,7 +21,8 @@ def environment() -> Iterator[TableEnvironment]:
     with execution_context(None, InProcessExecutor()):
         environment = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
         environment.get_config().set("table.local-time-zone", RECORDED["zone"])
-        environment.execute_sql(RECORDED["view"])
+        for view in RECORDED["views"]:
+            environment.execute_sql(view)
         yield environment
 
 
