@@ -1,5 +1,5 @@
 """Writes the reference pages that are made from the code: docs/configuration.md, docs/api.md,
-docs/rest_api.md and docs/sql/functions.md.
+docs/rest_api.md, docs/sql/functions.md and docs/sql/api.md.
 
 Run it after changing an option or the API: ``python scripts/generate_docs.py``. A test fails if it was forgotten.
 """
@@ -21,6 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from option_readers import readers  # noqa: E402
 from sql_functions_page import sql_functions_page  # noqa: E402
+from table_api_page import table_api_page  # noqa: E402
 
 from firesteel.common.time import Duration  # noqa: E402
 from firesteel.config import options  # noqa: E402
@@ -436,6 +437,7 @@ PAGES = {
     ROOT / "docs/api.md": api_page,
     ROOT / "docs/rest_api.md": rest_page,
     ROOT / "docs/sql/functions.md": sql_functions_page,
+    ROOT / "docs/sql/api.md": table_api_page,
 }
 
 

@@ -146,6 +146,7 @@ UPWARD = {
     ("table/table_pipeline.py", "table/environment"),
     ("table/resolved_expression.py", "table/bound"),
     ("table/compiled_plan.py", "table/environment/statements"),
+    ("table/module.py", "table/catalog"),
     # the order of all rules
     ("table/rules/optimizer.py", "table/rules/joins"),
 }
