@@ -80,6 +80,7 @@ ORDERS = {
         "spark_sql",
         "binder/table_functions",
         "binder",
+        "binder/match",
         "binder/ddl",
         "rules",
         "rules/times",
@@ -94,6 +95,7 @@ ORDERS = {
         "runtime/operators/process",
         "runtime/operators/windows",
         "runtime/operators/over",
+        "runtime/operators/match",
         "connectors",
         "formats",
         "formats/json",
@@ -129,6 +131,8 @@ UPWARD = {
     ("table/parser/scripts.py", "table/parser/statements"),
     ("table/parser/scripts.py", "table/parser/grammar"),
     ("table/parser/hints.py", "table/parser/statements"),
+    # tables of FROM
+    ("table/binder/from_clause.py", "table/binder/match"),
     # the order of all rules
     ("table/rules/optimizer.py", "table/rules/times"),
     ("table/rules/optimizer.py", "table/rules/windows"),
@@ -184,6 +188,7 @@ PURE = (
     "table/spark_sql",
     "table/binder/table_functions",
     "table/binder",
+    "table/binder/match",
     "table/binder/ddl",
     "table/connector",
     "table/rules",

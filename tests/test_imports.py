@@ -26,7 +26,7 @@ LAYERS: dict[str, set[str]] = {
     "runtime": {"filesystem", "spi", *VOCABULARY},
     "metrics": {"runtime", *VOCABULARY},
     "graph": {"runtime", "spi", *VOCABULARY},
-    "table": {"datastream", "graph", "runtime", "connectors", "formats", "filesystem", "spi", *VOCABULARY},
+    "table": {"cep", "datastream", "graph", "runtime", "connectors", "formats", "filesystem", "spi", *VOCABULARY},
     "formats": {"filesystem", "spi", *VOCABULARY},
     "connectors": {"formats", "filesystem", "spi", *VOCABULARY},
     "datastream": {"graph", "runtime", "connectors", "formats", "metrics", "spi", *VOCABULARY},

@@ -13,6 +13,7 @@ from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.model.elements import MIN_TIMESTAMP
 from firesteel.runtime.operators.columns.operator import as_columns
 from firesteel.table.binder.queries import QueryBinder
+from firesteel.table.bound.session import Session
 from firesteel.table.catalog import ObjectIdentifier
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanContext, ScanTableSource
@@ -106,9 +107,9 @@ class HarnessTable(ScanTableSource):
 class _HarnessTranslator(Translator):
     """Makes operators that run in the thread of the test."""
 
-    def __init__(self, root: LogicalNode, configuration: Configuration, clock: FakeClock):
+    def __init__(self, root: LogicalNode, configuration: Configuration, clock: FakeClock, session: Session | None):
         environment = StreamExecutionEnvironment.get_execution_environment()
-        super().__init__(environment.set_parallelism(1), [root], configuration)
+        super().__init__(environment.set_parallelism(1), [root], configuration, session)
         self._clock = clock
         self.operators: list[Any] = []
 
@@ -151,16 +152,17 @@ class QueryHarness:
         tables: dict[str, HarnessTable],
         configuration: dict[str, str] | None = None,
         clock: FakeClock | None = None,
+        session: Session | None = None,
     ):
         self._tables = {name: replace(table, stream=HarnessStream()) for name, table in tables.items()}
         settings = Configuration()
         for key, value in (configuration or {}).items():
             settings.set_string(key, value)
         self.plan = self._optimized(
-            QueryBinder(self._resolve, sql).bind(parse_query(sql)), OptimizerOptions.of(settings)
+            QueryBinder(self._resolve, sql, session).bind(parse_query(sql)), OptimizerOptions.of(settings)
         )
         self.clock = clock or FakeClock()
-        translator = _HarnessTranslator(self.plan, settings, self.clock)
+        translator = _HarnessTranslator(self.plan, settings, self.clock, session)
         self._operators = translator.operators
         self._types = [part.type for part in self.plan.row_type.fields]
         self._changes: list[Change] = []

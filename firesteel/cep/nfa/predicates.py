@@ -9,6 +9,7 @@ from firesteel.cep.nfa.states import Action, State, Transition
 from firesteel.cep.pattern.conditions import (
     AndCondition,
     Condition,
+    FieldCondition,
     IterativeCondition,
     NotCondition,
     OrCondition,
@@ -162,6 +163,8 @@ class _Writer:
             return left if right == "True" else f"({left}) and ({right})"
         if isinstance(condition, OrCondition):
             return f"({self._expression(condition.left)}) or ({self._expression(condition.right)})"
+        if isinstance(condition, FieldCondition):
+            return f"e[{condition.position}]"
         if isinstance(condition, SimpleCondition):
             return f"{self._name(condition.filter)}(e)"
         assert isinstance(condition, IterativeCondition)

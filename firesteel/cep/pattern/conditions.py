@@ -11,6 +11,7 @@ __all__ = [
     "AndCondition",
     "Condition",
     "ConditionContext",
+    "FieldCondition",
     "IterativeCondition",
     "NotCondition",
     "OrCondition",
@@ -94,6 +95,17 @@ class _ContextFunctionCondition(IterativeCondition):
 
     def filter(self, value: Any, ctx: ConditionContext) -> bool:
         raise AssertionError("replaced by the function")
+
+
+class FieldCondition(SimpleCondition):
+    """A field of the event is true, such as one that was computed before."""
+
+    def __init__(self, position: int):
+        self.position = position
+
+    def filter(self, value: Any) -> bool:
+        """Returns the field of the event."""
+        return bool(value[self.position])
 
 
 class SubtypeCondition(SimpleCondition):

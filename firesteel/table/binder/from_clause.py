@@ -10,6 +10,7 @@ from sqlglot import exp
 from firesteel.table.binder.calls import call
 from firesteel.table.binder.conditional import CONDITIONAL
 from firesteel.table.binder.join_hints import NO_HINTS, JoinHints
+from firesteel.table.binder.match.clauses import bind_match
 from firesteel.table.binder.places import place_of
 from firesteel.table.binder.query_expressions import BindQuery, QueryExpressionBinder
 from firesteel.table.binder.query_scope import QueryScope
@@ -119,6 +120,8 @@ class FromClauseBinder:
             return self._named(self._table_function(node.this.this), node.args.get("alias"), None)
         if isinstance(node, nodes.TableFunction) and node.this.function_name in TABLE_FUNCTIONS:
             return self._named(self._table_function(node.this), node.args.get("alias"), None)
+        if isinstance(node, nodes.MatchRecognize):
+            return self._named(self._matches(node), node.args.get("alias"), None)
         if isinstance(node, exp.Unnest):
             return self._unnest(node, FromClause(ONE_ROW, QueryScope((), self._outer)), None)
         if is_table_call(node, FunctionKind.PROCESS_TABLE):
@@ -145,6 +148,16 @@ class FromClauseBinder:
             bound = bind_changelog_function(call, self._argument_table, binder.bind, binder._session.is_streaming)
             return replace(bound, place=place_of(call, self._sql)) if isinstance(bound, FromChangelog) else bound
         return bind_window_function(call, self._argument_table, binder.bind, binder._session.is_streaming)
+
+    def _matches(self, node: nodes.MatchRecognize) -> LogicalNode:
+        # the names of its input are not seen outside
+        outside, self._aliases = self._aliases, set()
+        rows = self._table(node.this)
+        alias = node.args.get("input_alias")
+        if alias is not None:
+            rows = self._named(rows.node, exp.TableAlias(this=alias), None)
+        self._aliases = outside
+        return bind_match(node, rows.node, self._create_binder(rows.scope), self._sql)
 
     def _argument_table(self, node: exp.Expression) -> LogicalNode:
         if isinstance(node, exp.Table):
@@ -286,7 +299,6 @@ class FromClauseBinder:
 
 _CLAUSES: dict[type[exp.Expression], str] = {
     nodes.TableFunction: "A table function",
-    nodes.MatchRecognize: "MATCH_RECOGNIZE",
     exp.Lateral: "A table function",
 }
 

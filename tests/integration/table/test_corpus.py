@@ -23,7 +23,7 @@ RECORDED = json.loads((Path(__file__).parent / "recorded" / "corpus.json").read_
 
 KEEPS_ROWS = re.compile(
     r"\(SELECT|\b(GROUP BY|JOIN|OVER|UNION|INTERSECT|EXCEPT|DISTINCT|LIMIT|FETCH|EXISTS"
-    r"|FROM \w+,|TABLE\(|(COUNT|SUM|AVG|MIN|MAX|LISTAGG|STDDEV_\w+|VAR_\w+)\()"
+    r"|MATCH_RECOGNIZE|FROM \w+,|TABLE\(|(COUNT|SUM|AVG|MIN|MAX|LISTAGG|STDDEV_\w+|VAR_\w+)\()"
 )
 """Words of queries whose operators may have state."""
 

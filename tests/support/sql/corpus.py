@@ -256,6 +256,51 @@ def _mixed() -> Iterator[str]:
     yield "SELECT city, c FROM (SELECT k, COUNT(*) AS c FROM TABLE(TUMBLE(TABLE o, DESCRIPTOR(ts), INTERVAL '20' SECOND)) GROUP BY k, window_start, window_end) x JOIN c ON x.k = c.k"
 
 
+def _matches() -> Iterator[str]:
+    for pattern, define, measures, after, within in (
+        (
+            "A B+ C",
+            "A AS n > 0, B AS n <= 20, C AS n > 0",
+            "A.id AS a, LAST(B.id) AS b, C.id AS c",
+            "PAST LAST ROW",
+            "",
+        ),
+        (
+            "A+ B",
+            "A AS LAST(A.f, 1) IS NULL OR A.f < LAST(A.f, 1), B AS B.f > LAST(A.f)",
+            "COUNT(A.id) AS a, B.id AS b",
+            "PAST LAST ROW",
+            "",
+        ),
+        (
+            "A B*? C",
+            "A AS n > 10, C AS n > A.n",
+            "A.id AS a, COUNT(B.id) AS b, C.id AS c",
+            "TO NEXT ROW",
+            "'12' SECOND",
+        ),
+        (
+            "A{2,} B",
+            "A AS SUM(A.k) < 20, B AS B.k > AVG(A.k)",
+            "SUM(A.d) AS a, MAX(A.s) AS m, B.id AS b",
+            "TO LAST A",
+            "",
+        ),
+        (
+            "A B? C",
+            "A AS b, B AS n < 0",
+            "A.id AS a, B.id AS b, C.id AS c, MATCH_ROWTIME() AS mt",
+            "PAST LAST ROW",
+            "'20' SECOND",
+        ),
+    ):
+        for key in ("PARTITION BY k ", ""):
+            yield (
+                f"SELECT * FROM o MATCH_RECOGNIZE ({key}ORDER BY ts, id MEASURES {measures} AFTER MATCH SKIP {after} "
+                f"PATTERN ({pattern}) {within and f'WITHIN INTERVAL {within} '}DEFINE {define})"
+            )
+
+
 def _subqueries() -> Iterator[str]:
     for condition in (
         "k IN (SELECT k FROM c WHERE points > 5) OR n > 30",
@@ -364,6 +409,7 @@ QUERIES = list(
             *_overs(),
             *_sets(),
             *_mixed(),
+            *_matches(),
             *_subqueries(),
             *_grouping_functions(),
             *_sorted_overs(),

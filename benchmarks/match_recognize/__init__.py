@@ -1,0 +1,1 @@
+"""MATCH_RECOGNIZE beside Flink's, on the same generated payments."""

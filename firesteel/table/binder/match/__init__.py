@@ -1,0 +1,1 @@
+"""MATCH_RECOGNIZE: its clauses, and the expressions in them."""

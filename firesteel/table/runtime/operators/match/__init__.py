@@ -1,0 +1,1 @@
+"""MATCH_RECOGNIZE on columns."""

@@ -1,0 +1,1 @@
+"""Queries with MATCH_RECOGNIZE, and the tables that they read."""
