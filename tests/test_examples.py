@@ -213,6 +213,23 @@ def test_sql_script_in_streaming_and_in_batch(capsys: pytest.CaptureFixture[str]
         assert capsys.readouterr().out.count(WINDOWS) == 1
 
 
+FRAUD = (
+    ("18", "902", "2", "954.000000", "BR", "60"),
+    ("15", "1045", "2", "1695.000000", "BR", "60"),
+    ("6", "1474", "2", "1218.000000", "BR", "60"),
+    ("7", "473", "2", "1431.000000", "BR", "60"),
+)
+
+
+def test_sql_script_with_a_pattern(capsys: pytest.CaptureFixture[str]) -> None:
+    script = str(ROOT / "examples" / "fraud.sql")
+    with execution_context(None, InProcessExecutor()):
+        for options in ([], ["-D", "execution.runtime-mode=batch"]):
+            assert main(["sql", *options, "-f", script]) == 0
+            lines = [re.split(r"\s*\|\s*", line) for line in capsys.readouterr().out.splitlines() if "BR" in line]
+            assert sorted(tuple(line[-7:-1]) for line in lines) == sorted(FRAUD)
+
+
 def check_demo(printed: str, seconds: float, rate: float) -> dict[str, str]:
     """Every payment is in its window's last result or came out as too late; the summary says the same."""
     lines = [line for line in printed.splitlines() if line]

@@ -26,6 +26,7 @@ def match(node: Match, translator: Translator) -> Columns:
         node.is_by_rowtime,
         rowtime_of(node.row_type),
         translator.session,
+        node.is_bounded,
     )
     keyed = translator.keyed(translator.translate(node.input), node.partition)
     return translator.apply(keyed, "Match", spec, is_single=not node.partition, state_of=node)

@@ -21,6 +21,7 @@ from firesteel.table.parser import nodes
 from firesteel.table.plan.match import Match, Measure, RowAggregate, RowNavigation
 from firesteel.table.plan.nodes import LogicalNode, Project, SortKey
 from firesteel.table.plan.rewriting import moved_inputs, transform
+from firesteel.table.plan.streaming import FinalRows
 from firesteel.table.plan.time_attributes import is_proctime, is_rowtime
 from firesteel.types.logical import DayTimeIntervalType, LocalZonedTimestampType, TimestampType
 
@@ -35,7 +36,9 @@ def bind_match(
     if str(node.args.get("rows") or "").startswith("ALL"):
         raise ValidationError("All rows per match mode is not supported yet.", hint="Write ONE ROW PER MATCH.")
     if node.args.get("subsets"):
-        raise ValidationError("SUBSET clause is not supported yet.")
+        raise ValidationError(
+            "SUBSET is not supported.", hint="Flink accepts it, and gives NULL for the columns of the variable."
+        )
     partition = tuple(_column(part, rows_binder, "PARTITION BY") for part in node.args.get("partition_by") or ())
     order = _order(node, rows_binder, session)
     pattern = bind_pattern(node.args["pattern"].this, sql)
@@ -70,7 +73,9 @@ def bind_match(
         is_bounded=not session.is_streaming,
         position=place_of(node, sql),
     )
-    return _narrowed(bound)
+    narrowed = _narrowed(bound)
+    # bounded queries may change rows on the way; those that are left are matched
+    return replace(narrowed, input=FinalRows(narrowed.input)) if narrowed.is_bounded else narrowed
 
 
 def _column(node: exp.Expression, binder: QueryExpressionBinder, clause: str) -> int:

@@ -90,9 +90,7 @@ class MatchScope(Scope):
 class MatchExpressionBinder(ExpressionBinder):
     """Binds expressions of DEFINE, or of MEASURES if ``is_measure``."""
 
-    def __init__(
-        self, scope: MatchScope, sql: str, session: Session, *, is_measure: bool
-    ) -> None:
+    def __init__(self, scope: MatchScope, sql: str, session: Session, *, is_measure: bool) -> None:
         super().__init__(scope, sql, session)
         self._rows = scope
         self._is_measure = is_measure

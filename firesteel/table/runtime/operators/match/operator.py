@@ -21,7 +21,7 @@ from firesteel.cep.nfa.shared_buffer import NFAState
 from firesteel.cep.pattern.conditions import Condition, FieldCondition, to_condition
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.columns.rowtime import rowtime_millis
-from firesteel.runtime.model.elements import MIN_TIMESTAMP
+from firesteel.runtime.model.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from firesteel.runtime.operators.base import OperatorContext
 from firesteel.runtime.state.api.operator_state import OperatorStateBackend
 from firesteel.table.bound.errors import EvaluationError
@@ -73,7 +73,7 @@ class MatchOperator(KeyedColumnOperator):
         self._stored_keys = list(self._stored.keys())
         rows = [row for found in self._stored.load(self._stored_keys) for row in found]
         if rows:
-            self._waiting.add(self._rows_of(self._codec.encode(rows)))
+            self._add(self._codec.encode(rows))
         if spec.within_ms is not None:
             keys = list(self._objects.keys())
             for key, state in zip(keys, self._objects.load(keys), strict=True):
@@ -109,15 +109,16 @@ class MatchOperator(KeyedColumnOperator):
         """Lets rows wait for the watermark."""
         times = rowtime_millis(ColumnBatch(batch.data, None, self._time))
         on_time = times > self._watermark
-        if not on_time.all():
+        if not self._spec.is_bounded and not on_time.all():
             places = np.flatnonzero(on_time)
             self._dropped.inc(len(times) - len(places))
             batch = batch.take(places)
         if len(batch):
-            self._waiting.add(self._rows_of(batch.data))
+            self._add(batch.data)
 
-    def _rows_of(self, data: Any) -> Rows:
-        return Rows(data, rowtime_millis(ColumnBatch(data, None, self._time)), self._flags_of(data))
+    def _add(self, data: Any) -> None:
+        flags = self._flags_of(data)  # which may replace what waits
+        self._waiting.add(Rows(data, rowtime_millis(ColumnBatch(data, None, self._time)), flags))
 
     def _flags_of(self, data: Any) -> list[Any]:
         if self._flags is None:
@@ -146,6 +147,11 @@ class MatchOperator(KeyedColumnOperator):
         self._expire(timestamp)
         self._flush()
         return True
+
+    def finish(self) -> None:
+        """Matches rows of a bounded input that were not final before its end."""
+        if self._spec.is_bounded:
+            self.fire_timers(MAX_WATERMARK)
 
     def _sorted(self, rows: Rows, codes: Any) -> Any:
         """The places of rows by key, and those of a key in order."""

@@ -39,6 +39,8 @@ class MatchSpec(OperatorSpec):
     by_rowtime: bool
     output_rowtime: int | None = None
     session: Session = field(default_factory=Session)
+    is_bounded: bool = False
+    """Whether the input ends: no row of it is late."""
 
     def create(self, runtime: OperatorRuntime) -> MatchOperator:
         """Returns a new operator for one subtask."""
