@@ -62,7 +62,8 @@ class MatchOperator(KeyedColumnOperator):
         """Compiles the pattern and fetches what was restored."""
         super().open(context)
         spec = self._spec
-        self._functions = FunctionScope(context.runtime_context)
+        self._functions = FunctionScope()
+        self._functions.attach(context.runtime_context)
         self._session = replace(spec.session, scope=self._functions)
         self._current = {name: one for name, one in spec.definitions if is_of_current_row(one)}
         self._flags = compile_vector(list(self._current.values()), self._session) if self._current else None
