@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.table.plan.match import Match
+from firesteel.table.plan.match.node import Match
 from firesteel.table.runtime.operators.match.spec import MatchSpec
 from firesteel.table.translate.basic import rowtime_of
 from firesteel.table.translate.translator import Columns, Translator, translates

@@ -18,7 +18,7 @@ from firesteel.table.bound.errors import ValidationError
 from firesteel.table.bound.nodes import Expression, InputRef, Literal
 from firesteel.table.bound.session import Session
 from firesteel.table.parser import nodes
-from firesteel.table.plan.match import Match, Measure, RowAggregate, RowNavigation
+from firesteel.table.plan.match.node import Match, Measure, RowAggregate, RowNavigation
 from firesteel.table.plan.nodes import LogicalNode, Project, SortKey
 from firesteel.table.plan.rewriting import moved_inputs, transform
 from firesteel.table.plan.streaming import FinalRows

@@ -18,7 +18,7 @@ from firesteel.table.bound.session import Session
 from firesteel.table.functions.registry import find_function, unknown_function
 from firesteel.table.inference.families import is_approximate, is_boolean, is_null
 from firesteel.table.parser import nodes
-from firesteel.table.plan.match import MatchTime, RowAggregate, RowNavigation
+from firesteel.table.plan.match.node import MatchTime, RowAggregate, RowNavigation
 from firesteel.table.plan.rewriting import transform
 from firesteel.table.plan.time_attributes import is_rowtime
 from firesteel.types.logical import TimestampKind, TimestampType

@@ -9,7 +9,7 @@ from sqlglot import exp
 from firesteel.table.binder.places import position_at
 from firesteel.table.bound.errors import ValidationError
 from firesteel.table.parser import pattern as parsed
-from firesteel.table.plan.match import AfterMatch, AfterMatchKind, PatternTerm
+from firesteel.table.plan.match.node import AfterMatch, AfterMatchKind, PatternTerm
 
 __all__ = ["after_match", "bind_pattern"]
 

@@ -9,7 +9,7 @@ from firesteel.cep.nfa.shared_buffer import Entry
 from firesteel.table.bound.nodes import Call, Expression, InputRef, walk
 from firesteel.table.bound.session import Session
 from firesteel.table.evaluation.row_codegen import compile_row
-from firesteel.table.plan.match import MatchTime, RowAggregate, RowNavigation
+from firesteel.table.plan.match.node import MatchTime, RowAggregate, RowNavigation
 from firesteel.table.plan.over import OverCall
 from firesteel.table.plan.rewriting import transform
 from firesteel.table.runtime.operators.over.calls import body_of

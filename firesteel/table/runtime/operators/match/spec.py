@@ -12,7 +12,7 @@ from firesteel.cep.pattern.pattern import Pattern
 from firesteel.runtime.model.operator_spec import OperatorSpec
 from firesteel.table.bound.nodes import Expression
 from firesteel.table.bound.session import Session
-from firesteel.table.plan.match import AfterMatch, AfterMatchKind, PatternTerm
+from firesteel.table.plan.match.node import AfterMatch, AfterMatchKind, PatternTerm
 from firesteel.table.plan.nodes import SortKey
 from firesteel.types.logical import RowType
 
