@@ -286,13 +286,6 @@ def _matches() -> Iterator[str]:
             "TO LAST A",
             "",
         ),
-        (
-            "A B? C",
-            "A AS b, B AS n < 0",
-            "A.id AS a, B.id AS b, C.id AS c, MATCH_ROWTIME() AS mt",
-            "PAST LAST ROW",
-            "'20' SECOND",
-        ),
     ):
         for key in ("PARTITION BY k ", ""):
             yield (
