@@ -1,1 +1,0 @@
-"""MATCH_RECOGNIZE beside Flink's, on the same generated payments."""
