@@ -124,9 +124,11 @@ def _refresh(statement: tables.CreateMaterializedTable, configuration: Configura
     if statement.freshness is not None:
         freshness = _freshness(statement.freshness)
     else:
-        is_full = given is RefreshMode.FULL
-        option = MATERIALIZED_TABLE_FRESHNESS_FULL if is_full else MATERIALIZED_TABLE_FRESHNESS_CONTINUOUS
-        freshness = Freshness.of_seconds(configuration.get(option).to_millis() // 1000)
+        if given is RefreshMode.FULL:
+            duration = configuration.get(MATERIALIZED_TABLE_FRESHNESS_FULL)
+        else:
+            duration = configuration.get(MATERIALIZED_TABLE_FRESHNESS_CONTINUOUS)
+        freshness = Freshness.of_seconds(duration.to_millis() // 1000)
     threshold = configuration.get(MATERIALIZED_TABLE_FRESHNESS_THRESHOLD).to_millis()
     mode = given or (RefreshMode.CONTINUOUS if freshness.seconds * 1000 < threshold else RefreshMode.FULL)
     if mode is RefreshMode.FULL:
