@@ -104,16 +104,44 @@ def _deflate(stream: BinaryIO) -> BinaryIO:
 
 def _zstandard(stream: BinaryIO) -> BinaryIO:
     try:
-        reader = importlib.import_module("zstandard").ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        reader = importlib.import_module("pyarrow").CompressedInputStream(stream, "zstd")
     except ImportError:
         try:
-            reader = importlib.import_module("pyarrow").CompressedInputStream(stream, "zstd")
+            module = importlib.import_module("zstandard")
         except ImportError as error:
             raise MissingCodecError(
                 "Files that end in .zst need a package that is not installed.",
                 hint="pip install 'firesteel[dataframes]', or zstandard, on every host.",
             ) from error
+        return cast(BinaryIO, _ForwardStream(_zstandard_frames(stream, module)))
     return cast(BinaryIO, _ForwardStream(lambda: bytes(reader.read(_BUFFER_BYTES))))
+
+
+def _zstandard_frames(stream: BinaryIO, module: Any) -> Callable[[], bytes]:
+    """Reads frame by frame: zstandard's own reader takes a frame that is cut off for the end of the file."""
+    frame: Any = None
+    rest = b""
+
+    def more() -> bytes:
+        nonlocal frame, rest
+        while True:
+            piece = rest or stream.read(_BUFFER_BYTES)
+            if not piece:
+                if frame is not None:
+                    raise EOFError("the compressed data ends in the middle")
+                return b""
+            frame = frame or module.ZstdDecompressor().decompressobj()
+            try:
+                data: bytes = frame.decompress(piece)
+            except module.ZstdError as error:
+                raise OSError(str(error)) from error
+            rest = frame.unused_data
+            if frame.eof:
+                frame = None
+            if data:
+                return data
+
+    return more
 
 
 _OPENERS: dict[str, Callable[[BinaryIO], BinaryIO]] = {

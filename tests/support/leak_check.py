@@ -2,7 +2,8 @@
 
 What a test finds is not its fault, so each test is compared with the moment before it. A Spark that is there already
 (the session's embedded one, a test module's cluster) may go on and fork Python workers, but none of them may still be
-a slot: a slot listens for its peers, an idle worker does not. What is about to end anyway gets time for it.
+a slot: a slot listens for its peers, an idle worker does not. A browser that is there already may start helpers. What
+is about to end anyway gets time for it.
 """
 
 from __future__ import annotations
@@ -85,10 +86,14 @@ def leaks_since(before: Holdings) -> list[str]:
 
 def _process_leaks(before: frozenset[int], now: frozenset[int]) -> list[str]:
     spark: set[int] = set()
+    helpers: set[int] = set()
     for pid in before & now:
-        if "org.apache.spark.deploy." in command_line(pid):
+        command = command_line(pid)
+        if "org.apache.spark.deploy." in command:
             spark |= descendants(pid)
-    leaks = [f"process {pid}: {command_line(pid)[:200]}" for pid in now - before - spark]
+        elif "/chromium" in command:
+            helpers |= descendants(pid)
+    leaks = [f"process {pid}: {command_line(pid)[:200]}" for pid in now - before - spark - helpers]
     leaks += [
         f"process {pid}: a Python worker of Spark that is still a slot" for pid in listening_processes(_workers(spark))
     ]

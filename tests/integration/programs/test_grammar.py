@@ -17,7 +17,7 @@ from firesteel.testing.programs.running.faults import BATCH_POINTS, EPOCH_POINTS
 from firesteel.testing.programs.running.in_flight import IN_FLIGHT
 from firesteel.testing.programs.running.way_drawing import draw_way
 
-ELSEWHERE = {"s3.", "kafka.", "ha.", "cluster.", "job."}
+ELSEWHERE = {"s3.", "kafka.", "lake.", "ha.", "cluster.", "job."}
 """Fault points of what generated programs do not have in one process."""
 
 

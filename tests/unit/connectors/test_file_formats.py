@@ -226,6 +226,20 @@ class TestCompressed:
             assert "compressed" in caught.value.hint
             harness.close()
 
+    def test_zstandard_without_pyarrow(self, fakes, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        lines = [f"{n} {'x' * (n % 50)}" for n in range(5000)]
+        frames = [CODECS[".zst"]("\n".join(part).encode() + b"\n") for part in (lines[:2000], lines[2000:])]
+        path = tmp_path / "a.zst"
+        path.write_bytes(b"".join(frames))
+        assert fakes.SourceHarness(source_of(StreamFormat.text_line_format(), path)).run().records == lines
+        for content in (frames[0] + frames[1][:-20], b"plain text, not compressed at all"):
+            path.write_bytes(content)
+            harness = fakes.SourceHarness(source_of(StreamFormat.text_line_format(), path))
+            with pytest.raises(FileReadError, match=r"a\.zst"):
+                harness.run()
+            harness.close()
+
     def test_an_empty_compressed_file(self, fakes, tmp_path):
         for suffix, compress in CODECS.items():
             (tmp_path / f"a{suffix}").write_bytes(compress(b""))

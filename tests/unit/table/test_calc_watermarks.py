@@ -23,6 +23,8 @@ RESULT = RowType.of(["watermark", "is_late"], [TimestampType(3), BooleanType()])
 class FakeContext:
     """Keeps what is emitted."""
 
+    runtime_context = None
+
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
         self.watermarks: list[int] = []

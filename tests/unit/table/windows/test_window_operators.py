@@ -46,6 +46,8 @@ class FakeCounter:
 class FakeContext:
     """What the operators use of their context; timers fire when the clock is moved."""
 
+    runtime_context = None
+
     def __init__(self) -> None:
         self.backend = HashMapKeyedStateBackend(KeyGroupRange(0, 127), 128, lambda: self.now)
         self.now = 0
