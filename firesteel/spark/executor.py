@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from firesteel.jobmaster.shell.queued_host import QueuedHost
     from firesteel.jobmaster.shell.runner import JobMasterRunner
 
-__all__ = ["SparkPipelineExecutor"]
+__all__ = ["SparkPipelineExecutor", "ship_program"]
 
 _jobs: WeakSet[JobMasterRunner] = WeakSet()
 """This process's jobs, for as long as they are referenced."""
@@ -66,7 +66,7 @@ class SparkPipelineExecutor:
                 slots = assign_slots(job.job_graph).total if execution.traits.is_long_lived else 1
                 context = get_spark_context(configuration, slots, others_run, meanwhile=_import_hosts)
                 if not single_host:
-                    _ship_program(context)
+                    ship_program(context)
                 if execution.kind is not JobExecution.BATCH:
                     _write_rows(job.job_graph, files)
                 from firesteel.spark.host_creation import create_host
@@ -121,7 +121,7 @@ def _runner_on(host: QueuedHost, job: PreparedJob) -> JobMasterRunner:
     return runner
 
 
-def _ship_program(context: SparkContext) -> None:
+def ship_program(context: SparkContext) -> None:
     """Has the executors get the modules beside the program, which only this machine has."""
     archive = program_archive(program_roots())
     if archive is None:

@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from firesteel.common.errors import FiresteelError
 from firesteel.config.configuration import Configuration
 from firesteel.spark.dataframes.errors import passing_on_complaints
+from firesteel.spark.executor import ship_program
+from firesteel.spark.functions import ArrowFunction, arrow_function
 from firesteel.spark.session.liveness import spark_lives
 from firesteel.spark.session.session import get_spark_context
 
@@ -58,16 +60,27 @@ def _settings(session: SparkSession) -> Iterator[None]:
                     session.conf.set(key, old)
 
 
-def query(session: SparkSession, text: str, views: Mapping[str, Callable[[SparkSession], DataFrame]]) -> DataFrame:
-    """The DataFrame of a query over views, which exist only until it is analyzed."""
+def query(
+    session: SparkSession,
+    text: str,
+    views: Mapping[str, Callable[[SparkSession], DataFrame]],
+    functions: Mapping[str, ArrowFunction],
+) -> DataFrame:
+    """The DataFrame of a query over views, with functions; these exist only until it is analyzed."""
     with _settings(session), passing_on_complaints("The query cannot run as Spark SQL"):
+        if functions and not session.sparkContext.master.startswith("local"):
+            ship_program(session.sparkContext)
         try:
             for name, create in views.items():
                 create(session).createOrReplaceTempView(name)
+            for name, function in functions.items():
+                session.udf.register(name, arrow_function(function))
             return session.sql(text)
         finally:
             for name in views:
                 session.catalog.dropTempView(name)
+            for name in functions:
+                session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS {name}")
 
 
 def collect(dataframe: DataFrame, tag: str, is_cancelled: Callable[[], bool]) -> Any:

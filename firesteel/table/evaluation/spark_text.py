@@ -14,7 +14,8 @@ __all__ = ["spark_text", "spark_type"]
 
 
 Other = Callable[[Expression], str | None]
-"""Prints an expression that belongs to a query: a subquery, or a column of the query around it."""
+"""Prints an expression that belongs to a query: a subquery, a column of the query around it, or a call of a function of
+the user, which the query has to register."""
 
 
 def spark_text(expression: Expression, other: Other | None = None) -> str | None:
@@ -24,6 +25,8 @@ def spark_text(expression: Expression, other: Other | None = None) -> str | None
             return literal_text(expression.value, expression.type)
         case InputRef():
             return f"`{expression.name.replace('`', '``')}`"
+        case Call() if expression.definition is not None and other is not None:
+            return other(expression)
         case Call():
             arguments = [spark_text(argument, other) for argument in expression.arguments]
             if any(argument is None for argument in arguments):

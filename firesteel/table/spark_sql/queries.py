@@ -28,6 +28,7 @@ from firesteel.table.plan.streaming import NamedQuery, WatermarkAssigner
 from firesteel.table.plan.subqueries import Exists, InSubquery, OuterRef, ScalarSubquery, Subquery
 from firesteel.table.plan.windows import WindowTableFunction
 from firesteel.table.spark_sql.aggregates import aggregate_text
+from firesteel.table.spark_sql.user_functions import reason_against
 from firesteel.table.spark_sql.window_functions import window_text
 from firesteel.table.spark_sql.windows import order_text, over_text
 from firesteel.types.logical import ArrayType, BooleanType, MapType
@@ -50,10 +51,16 @@ class UnsupportedInSparkError(Exception):
 
 
 class SparkQueryPrinter:
-    """Prints plans; ``view_of`` gives the name of a Spark view with the rows of a table."""
+    """Prints plans; ``view_of`` gives the name of a Spark view with the rows of a table, and ``call_of`` the text of
+    a call of a function of the user, by those of its arguments."""
 
-    def __init__(self, view_of: Callable[[TableScan], str]) -> None:
+    def __init__(
+        self,
+        view_of: Callable[[TableScan], str],
+        call_of: Callable[[Call, Sequence[str]], str | None] = lambda *_: None,
+    ) -> None:
         self._view_of = view_of
+        self._call_of = call_of
         self._relations = 0
         self._filters: list[Expression] = []
         self._around: list[_Row] = []  # the relations of the queries around a subquery
@@ -70,9 +77,12 @@ class SparkQueryPrinter:
                 return self._values(node)
             case Project():
                 below, row = self._row(node.input)
+                for part in node.expressions:
+                    self._check_functions(part)
                 named = zip([self._text(part, row) for part in node.expressions], node.names, strict=True)
                 return f"SELECT {self._list(named) or '1'} FROM {below}"
             case Filter():
+                self._check_functions(node.condition, is_filter=True)
                 below, row = self._row(node.input)
                 self._filters += _filters(named_inputs(node.condition, row.names))
                 return f"SELECT * FROM {below} WHERE {self._text(node.condition, row)}"
@@ -210,7 +220,25 @@ class SparkQueryPrinter:
         name = None if is_plain else spark_type(expression.type)
         return text if name is None else f"CAST({text} AS {name})"
 
+    def _check_functions(self, expression: Expression, *, is_filter: bool = False) -> None:
+        reason = reason_against(expression, is_filter=is_filter)
+        if reason is not None:
+            raise UnsupportedInSparkError(reason)
+
+    def _call(self, call: Call, row: _Row | None) -> str | None:
+        """A call of a function of the user; its arguments have the types that the function expects."""
+        if row is None or self._around:
+            where = "VALUES, UNNEST or a join condition" if row is None else "a subquery"
+            raise UnsupportedInSparkError(f"the function {call.function} is called in {where}")
+        texts = [
+            self._text(part, row) if not isinstance(part, Literal) and spark_type(part.type) else ""
+            for part in call.arguments
+        ]
+        return self._call_of(call, texts)
+
     def _query_part(self, part: Expression, row: _Row | None) -> str | None:
+        if isinstance(part, Call):
+            return self._call(part, row)
         if isinstance(part, OuterRef):
             if part.depth > 1 or not self._around:
                 return None  # Spark resolves names of the next query around only

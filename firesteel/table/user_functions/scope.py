@@ -18,22 +18,26 @@ class FunctionScope:
     """The functions that an operator calls."""
 
     def __init__(self) -> None:
-        self._runtime_context: Any = None
+        self._context: FunctionContext | None = None
         self._waiting: list[UserDefinedFunction] = []
         self._functions: list[UserDefinedFunction] = []
 
     def attach(self, runtime_context: Any) -> None:
         """Opens functions with the context of their subtask, also those that come later."""
-        self._runtime_context = runtime_context
+        self.attach_context(_context(runtime_context))
+
+    def attach_context(self, context: FunctionContext) -> None:
+        """Opens functions with a context."""
+        self._context = context
         while self._waiting:
             self.open(self._waiting.pop(0))
 
     def open(self, function: UserDefinedFunction) -> None:
         """Opens a function as soon as there is a context; ``close`` closes it."""
-        if self._runtime_context is None:
+        if self._context is None:
             self._waiting.append(function)
             return
-        function.open(_context(self._runtime_context))
+        function.open(self._context)
         self._functions.append(function)
 
     def close(self) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.common.errors import FiresteelError
 from firesteel.common.typeinfo import Types, from_logical
+from firesteel.config import pipeline_options, python_options
 from firesteel.datastream.executor import context_executor
 from firesteel.runtime.columns.batch import ColumnBatch
 from firesteel.runtime.operators.columns.borders import ColumnsToRowsSpec
 from firesteel.table.bound.errors import ValidationError
+from firesteel.table.bound.nodes import Call, Literal
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.environment.planning.session import TableSession
@@ -28,6 +31,7 @@ from firesteel.table.rules.joins.subqueries_to_joins import subqueries_to_joins
 from firesteel.table.rules.narrow_scans import narrow_scans
 from firesteel.table.rules.prune_scans import prune_scans
 from firesteel.table.spark_sql.queries import SparkQueryPrinter, UnsupportedInSparkError
+from firesteel.table.user_functions.spark import SparkFunction, reported_failure, sent_arguments, spark_function
 from firesteel.types.internal import columns_schema
 from firesteel.types.logical import (
     LocalZonedTimestampType,
@@ -62,6 +66,13 @@ _ROOTS = {
     _R.MAP,
     _R.ROW,
 }
+_DEPENDENCIES = (
+    python_options.FILES,
+    python_options.ARCHIVES,
+    python_options.REQUIREMENTS,
+    python_options.EXECUTABLE,
+)
+"""What jobs bring for their functions; Spark's own Python workers do not have it."""
 _numbers = itertools.count(1)
 _INSERTS = ChangelogMode.insert_only()
 
@@ -102,6 +113,7 @@ class SparkPlan:
     row_type: RowType
     text: str
     views: dict[str, ScanTableSource]
+    functions: dict[str, SparkFunction] = field(default_factory=dict)
 
     def readers(self) -> str:
         """What reads each table, a line for each."""
@@ -115,7 +127,7 @@ class SparkPlan:
         first = next(frames, None)
         session = spark.get_session(self.session.configuration) if first is None else first.sparkSession
         views = {name: self._view(source) for name, source in self.views.items()}
-        return self._named(spark.query(session, self.text, views))
+        return self._named(spark.query(session, self.text, views, self.functions))
 
     def _named(self, dataframe: Any) -> Any:
         """Fields of rows have the names of the query, not those of the expressions that they are made by."""
@@ -135,7 +147,7 @@ class SparkPlan:
         try:
             table = importlib.import_module(_SPARK_SQL).collect(dataframe, tag, is_cancelled)
         except FiresteelError as error:
-            failed = parsed_failure(error.message)
+            failed = reported_failure(str(error.__cause__)) or parsed_failure(error.message)
             if failed is None:
                 raise
             raise failed from error
@@ -191,6 +203,7 @@ def plan_for_spark(session: TableSession, plan: LogicalNode) -> SparkPlan:
     if executor is not None and not getattr(executor, "is_embedded", False):
         raise UnsupportedInSparkError("jobs do not run on a Spark session of this process")
     views: dict[str, ScanTableSource] = {}
+    calls = _Functions(session)
 
     def view_of(scan: TableScan) -> str:
         source = scan.source
@@ -206,13 +219,43 @@ def plan_for_spark(session: TableSession, plan: LogicalNode) -> SparkPlan:
         return name
 
     _check_types(plan.row_type)
-    printer = SparkQueryPrinter(view_of)
+    printer = SparkQueryPrinter(view_of, calls.text)
     try:
         text = printer.print(narrow_scans(prune_scans(plan)))
     except UnsupportedInSparkError:
         views.clear()
+        calls.found.clear()
         text = printer.print(narrow_scans(prune_scans(subqueries_to_joins(plan))))
-    return SparkPlan(session, plan.row_type, text, views)
+    return SparkPlan(session, plan.row_type, text, views, calls.found)
+
+
+class _Functions:
+    """The calls of functions of the user in a query, under names that no other query uses."""
+
+    def __init__(self, session: TableSession) -> None:
+        self._configuration = session.configuration
+        self._session = session.expression_session()
+        self.found: dict[str, SparkFunction] = {}
+
+    def text(self, call: Call, arguments: Sequence[str]) -> str:
+        """A call in Spark SQL, of a function that is registered for it. Raises UnsupportedInSparkError."""
+        name = call.function
+        for option in _DEPENDENCIES:
+            if self._configuration.get_optional(option):
+                raise UnsupportedInSparkError(f"the function {name} may need what {option.key} has")
+        for part in (*call.arguments, call):
+            if spark_type(part.type) is None and not isinstance(part, Literal):
+                raise UnsupportedInSparkError(f"the function {name} with the type {part.type.as_summary_string()}")
+        result = spark_type(call.type)
+        assert result is not None
+        parameters = self._configuration.get(pipeline_options.GLOBAL_JOB_PARAMETERS) or {}
+        try:
+            found = spark_function(call, self._session, result, parameters)
+        except Exception as error:  # the job on operators of this engine says what is wrong with it
+            raise UnsupportedInSparkError(f"the function {name} cannot be pickled: {error}") from error
+        known = f"firesteel_{re.sub(r'[^A-Za-z0-9_]', '_', name)}_{next(_numbers)}"
+        self.found[known] = found
+        return f"{known}({', '.join(sent_arguments(call, arguments))})"
 
 
 def _check_types(row_type: RowType) -> None:
