@@ -380,8 +380,9 @@ class DataStream(OperatorSettings, Generic[T_co]):
             )
             self._environment._add_operator(writer)
             sink, name = GlobalCommitSink(sink), "Global Committer"
+            stream = DataStream(self._environment, writer)._repartition(partitioners.CommittablePartitioner())
         transformation = SinkTransformation(
-            writer or stream._transformation, SinkSpec(sink), name=name, defined_at=user_call_site(), part_of=writer
+            stream._transformation, SinkSpec(sink), name=name, defined_at=user_call_site(), part_of=writer
         )
         if writer is not None:
             transformation.parallelism = transformation.max_parallelism = 1

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 __all__ = [
     "BroadcastPartitioner",
+    "CommittablePartitioner",
     "CustomPartitioner",
     "ForwardPartitioner",
     "GlobalPartitioner",
@@ -86,6 +87,17 @@ class GlobalPartitioner(StreamPartitioner):
     """To subtask 0."""
 
     name: ClassVar[str] = "GLOBAL"
+
+
+@dataclass(frozen=True)
+class CommittablePartitioner(GlobalPartitioner):
+    """What writers prepared, to the one committer.
+
+    An unaligned barrier does not overtake it: a committer that commits a checkpoint has all of it, and may remove the
+    files of earlier attempts that belong to no commit.
+    """
+
+    can_be_overtaken: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)

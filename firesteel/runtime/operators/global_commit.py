@@ -37,7 +37,7 @@ class SinkWriterOperator(StreamOperator):
     """Writes one subtask's records. Is its writer's WriterContext.
 
     1. Before the barrier of a checkpoint is sent on, the writer flushes, and what it prepared is emitted. So it is with
-       the committer when the barrier is, or in flight in the checkpoint.
+       the committer when the barrier is, which does not overtake it.
     2. At the end of the input the rest is emitted.
 
     The operator has no state: what it wrote after the last checkpoint is lost with it, and its records come again.

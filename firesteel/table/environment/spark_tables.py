@@ -92,7 +92,7 @@ class SparkCatalog(Catalog):
     def _rows(self, text: str) -> list[Any]:
         spark: Any = importlib.import_module(_SPARK_SQL)
         try:
-            return list(spark.query(self._session(), text, {}).collect())
+            return list(spark.query(self._session(), text, {}, {}).collect())
         except FiresteelError as error:
             raise CatalogException(
                 f"The catalog '{self.name}' cannot read the catalog '{self._catalog}' of Spark: {error.message}"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any, ClassVar
 
 import pytest
 
+from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.graph.deployment import Deployment
 from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.job_graph_generator import create_job_graph
 from firesteel.graph.slots import assign_slots
 from firesteel.graph.transformation import PartitionTransformation
 from firesteel.runtime.model.deployment import ChannelDescriptor, ChannelRange, TaskDeploymentDescriptor
 from firesteel.runtime.model.partitioner import RescalePartitioner
 from firesteel.spi import execution_traits
+from firesteel.spi.sink import Sink
 
 
 @pytest.fixture
@@ -55,6 +59,25 @@ def test_both_ends_of_every_channel_agree(job: JobGraph) -> None:
                 received[channel.id] = channel, entry.edge
     assert sent == received
     assert sorted(sent) == list(range(2 * 3 + 5 * 3 + 7))
+
+
+class GlobalSink(Sink):
+    """A sink with one committer for all writers."""
+
+    commits_globally: ClassVar[bool] = True
+
+    def create_writer(self, context: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_barriers_do_not_overtake_what_writers_prepared(parallelism: int) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(parallelism)
+    env.enable_checkpointing(1000).get_checkpoint_config().enable_unaligned_checkpoints()
+    env.from_collection([1, 2, 3]).rebalance().sink_to(GlobalSink())
+    tasks = tasks_of(create_job_graph(env._generate_stream_graph("job", clear=False)))
+    overtaken = {entry.unaligned for task in tasks for entry in task.inputs if "Committer" in task.name}
+    assert overtaken == {False}
 
 
 def test_a_task_is_as_large_at_any_parallelism(program) -> None:
