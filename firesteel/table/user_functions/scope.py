@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +19,20 @@ class FunctionScope:
     """The functions that an operator calls."""
 
     def __init__(self) -> None:
-        self._context: FunctionContext | None = None
+        self._context: Callable[[], FunctionContext] | None = None
         self._waiting: list[UserDefinedFunction] = []
         self._functions: list[UserDefinedFunction] = []
 
     def attach(self, runtime_context: Any) -> None:
         """Opens functions with the context of their subtask, also those that come later."""
-        self.attach_context(_context(runtime_context))
+        self._attach(lambda: _context(runtime_context))
 
     def attach_context(self, context: FunctionContext) -> None:
         """Opens functions with a context."""
+        self._attach(lambda: context)
+
+    def _attach(self, context: Callable[[], FunctionContext]) -> None:
+        # most operators have no functions, and need none
         self._context = context
         while self._waiting:
             self.open(self._waiting.pop(0))
@@ -37,7 +42,7 @@ class FunctionScope:
         if self._context is None:
             self._waiting.append(function)
             return
-        function.open(self._context)
+        function.open(self._context())
         self._functions.append(function)
 
     def close(self) -> None:
