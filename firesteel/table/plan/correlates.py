@@ -82,11 +82,10 @@ class Unnest(SingleInput):
 
     def describe(self) -> str:
         kind = "LEFT" if self.keeps_rows else "INNER"
+        where = "" if self.condition is None else f", where=[{self.condition}]"
         if isinstance(self.collection, Call) and self.collection.definition is not None:
-            where = "" if self.condition is None else f", where=[{self.condition}]"
             return f"Correlate(joinType=[{kind}], invocation=[{self.collection}]{where})"
         ordinality = " WITH ORDINALITY" if self.with_ordinality else ""
-        where = "" if self.condition is None else f", where=[{self.condition}]"
         return f"Correlate(joinType=[{kind}], invocation=[UNNEST({self.collection}){ordinality}]{where})"
 
 

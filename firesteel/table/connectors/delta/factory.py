@@ -20,6 +20,7 @@ from firesteel.table.connectors.delta.spark_tables import spark_read
 from firesteel.table.connectors.lakes.columns import check_source_columns
 from firesteel.table.connectors.lakes.sink import SCHEMA_EVOLUTION, UPSERT, LakeTableSink
 from firesteel.table.connectors.lakes.source import LakeTableSource
+from firesteel.table.connectors.lakes.spark_tables import SparkLakeTable
 from firesteel.table.connectors.sinks import PARALLELISM
 
 __all__ = ["FACTORY", "DeltaTableSource"]
@@ -72,13 +73,8 @@ class DeltaTableSource(LakeTableSource):
     def changelog_mode(self) -> ChangelogMode:
         return ChangelogMode.all() if self.options.reads_changes else ChangelogMode.insert_only()
 
-    def to_dataframe(self, session: Any) -> Any:
-        read = spark_read(self, session)
-        return None if isinstance(read, str) else read.dataframe(session)
-
-    def spark_reader(self, session: Any) -> str:
-        read = spark_read(self, session)
-        return f"a job of Firesteel: {read}" if isinstance(read, str) else read.describe()
+    def spark_read(self, session: Any) -> SparkLakeTable | str:
+        return spark_read(self, session)
 
     def as_summary_string(self) -> str:
         return "Delta"

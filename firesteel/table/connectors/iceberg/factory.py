@@ -22,6 +22,7 @@ from firesteel.table.connectors.iceberg.spark_tables import spark_read
 from firesteel.table.connectors.lakes.columns import check_source_columns
 from firesteel.table.connectors.lakes.sink import SCHEMA_EVOLUTION, UPSERT, LakeTableSink
 from firesteel.table.connectors.lakes.source import LakeTableSource
+from firesteel.table.connectors.lakes.spark_tables import SparkLakeTable
 from firesteel.table.connectors.sinks import PARALLELISM
 
 __all__ = ["FACTORY", "IcebergTableSource"]
@@ -97,13 +98,8 @@ class IcebergTableSource(LakeTableSource):
         assert self.table is not None
         return IcebergScan(self.table, self.type, self.options, self.conditions)
 
-    def to_dataframe(self, session: Any) -> Any:
-        read = spark_read(self, session)
-        return None if isinstance(read, str) else read.dataframe(session)
-
-    def spark_reader(self, session: Any) -> str:
-        read = spark_read(self, session)
-        return f"a job of Firesteel: {read}" if isinstance(read, str) else read.describe()
+    def spark_read(self, session: Any) -> SparkLakeTable | str:
+        return spark_read(self, session)
 
     def as_summary_string(self) -> str:
         return "Iceberg"

@@ -18,6 +18,7 @@ from firesteel.table.bound.nodes import Expression
 from firesteel.table.changelog_mode import ChangelogMode
 from firesteel.table.connector.source import ScanContext, ScanTableSource
 from firesteel.table.connectors.lakes.conditions import lake_condition
+from firesteel.table.connectors.lakes.spark_tables import SparkLakeTable
 from firesteel.table.runtime.decoding_source import BatchDecoder, DecodingSource
 from firesteel.types.logical import RowType
 
@@ -50,6 +51,18 @@ class LakeTableSource(ScanTableSource):
     def scan(self) -> LakeScan:
         """What is read."""
         raise NotImplementedError
+
+    def spark_read(self, session: Any) -> SparkLakeTable | str:
+        """How Spark reads the table in a bounded query, or why it does not."""
+        raise NotImplementedError
+
+    def to_dataframe(self, session: Any) -> Any:
+        read = self.spark_read(session)
+        return None if isinstance(read, str) else read.dataframe(session)
+
+    def spark_reader(self, session: Any) -> str:
+        read = self.spark_read(session)
+        return f"a job of Firesteel: {read}" if isinstance(read, str) else read.describe()
 
     @property
     def produced_type(self) -> RowType:
